@@ -25,7 +25,7 @@ from bench.suites.tpch import texts
 from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.policy.policy import Policy
-from secant.sql.query_context import one_question
+from secant.sql.query_context import query_context
 
 PROFILE = "native"
 TURNS = 5
@@ -85,7 +85,7 @@ def _cases(scale: str, held: ExitStack) -> Iterator[Case]:
 
 def _compiled(db: Connection, text: str, epsilon: Fraction) -> Times:
     own, whole = time.thread_time(), time.process_time()
-    with suppress(SecantError), one_question(text):
+    with suppress(SecantError), query_context(text):
         asked = db._asked(epsilon, None, None, 0.95, None)
         with db._question(text) as question:
             db._settling(text, question, asked).settled()

@@ -17,7 +17,7 @@ import numpy as np
 from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, Protection
 from secant.schema import types as t
@@ -94,7 +94,7 @@ def _surveyed(text: str) -> Surveyed:
         x for x in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(x, n.Aggregate)
     ]
     release = enforce(aggregate, "release1", Facts(POLICY, CATALOG), POLICY.protections)
-    assert isinstance(release, Release)
+    assert isinstance(release, MeasuredAggregate)
     found = MultiplicityAnalysis().bound(
         Request(release, Facts(POLICY, CATALOG), POLICY.protections[0])
     )

@@ -23,7 +23,7 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy
 from secant.sensitivity.certificate import SmoothSensitivity
 from secant.sensitivity.derivative.soften.tuning import RATIOS, floored_smoothness
-from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
 from secant.sql.bind import from_sql
 
 DISTANCES = (Fraction(1), Fraction(3), Fraction(10))
@@ -68,7 +68,7 @@ def _row(db: secant.Connection, query: str, distance: Fraction) -> dict[str, Any
     text = forms.text_of(forms.profile_of("native"), query)
     plan = normalize(from_sql(text, db.catalog))
     found = prepare(plan, db.policy, db.policy.protections, db.catalog, PublicFacts(EPSILON))
-    assert isinstance(found, Prepared), found
+    assert isinstance(found, Decomposition), found
     (curve,) = found.bounded[0].certificates[0].bounds.values()
     assert isinstance(curve, SmoothSensitivity)
     assert curve.cap is not None

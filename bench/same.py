@@ -120,8 +120,8 @@ def _described(db: Any, case: Case) -> Mapping[str, Any]:
     if not explanation.to_dict()["exact"]:
         record = [r.fields for r in db.ledger.records() if '"kind":"reserve"' in r.body][-1]
         document["charges"] = record.get("charges")
-        papers = {k: db.ledger.paper(v) for k, v in record["papers"].items() if k != "software"}
-        document["papers"] = {k: json.loads(v) for k, v in papers.items() if v and k != "data"}
+        evidence = {k: db.ledger.paper(v) for k, v in record["papers"].items() if k != "software"}
+        document["papers"] = {k: json.loads(v) for k, v in evidence.items() if v and k != "data"}
     return document
 
 

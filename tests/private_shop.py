@@ -32,9 +32,9 @@ from secant.plan.evaluate.evaluate import evaluate
 from secant.policy.policy import USUAL
 from secant.questions import deltas_of, prepared_of
 from secant.release.run import (
-    Job,
     Keys,
-    Shown,
+    ReleasePlan,
+    Result,
     _closing,
     draw,
     look_up_keys,
@@ -226,11 +226,11 @@ class Remembering:
 class Compiled:
     """A job that can be drawn from many times, without a ledger."""
 
-    job: Job
+    job: ReleasePlan
     keys: dict[str, Keys | None]
     backend: Any
 
-    def draw(self) -> Shown:
+    def draw(self) -> Result:
         """Release once more."""
         return run(self.job, self.keys, self.backend, FreePermit())
 

@@ -17,7 +17,7 @@ from secant.policy.policy import Policy
 from secant.release.evidence import plan_document, policy_document, read_parameters
 from secant.schema.catalog import Catalog
 from secant.sql.bind import from_sql
-from secant.sql.query_context import one_question
+from secant.sql.query_context import query_context
 from secant.verifier import QUESTION, STREAM, Point, Verdict, verify
 
 LAST = "last"
@@ -34,14 +34,14 @@ def check_release(ledger: Ledger, policy: Policy, catalog: Catalog, release: str
     except BudgetError as error:
         return Verdict((Point("chain", "wrong", error.message),))
     record = _record(ledger, release)
-    papers = record.get("papers", {})
-    bodies = {k: body for k in KINDS if (body := ledger.paper(papers.get(k, ""))) is not None}
+    evidence = record.get("papers", {})
+    bodies = {k: body for k in KINDS if (body := ledger.paper(evidence.get(k, ""))) is not None}
     found = verify(record, bodies)
     points = [chain, *found.points]
     if len(bodies) == len(KINDS) and found.points[0].outcome == "holds":
         kind = json.loads(bodies["certificate"]).get("kind", QUESTION)
         if kind in (QUESTION, STREAM):  # statistics and black boxes have neither text nor tables
-            points += [_planned(bodies, papers, catalog), _policy(papers, policy, catalog)]
+            points += [_planned(bodies, evidence, catalog), _policy(evidence, policy, catalog)]
     return replace(found, points=tuple(points))
 
 
@@ -60,26 +60,28 @@ def _record(ledger: Ledger, release: str) -> dict[str, Any]:
     return (exact or named)[0]
 
 
-def _planned(bodies: dict[str, str], papers: dict[str, str], catalog: Catalog) -> Point:
+def _planned(bodies: dict[str, str], evidence: dict[str, str], catalog: Catalog) -> Point:
     """Plan the text again."""
     about = "plan"
     asked = json.loads(bodies["text"])
     try:
-        with one_question(asked["text"]):
+        with query_context(asked["text"]):
             given = read_parameters(asked["parameters"])
             plan = normalize(from_sql(asked["text"], catalog, parameters=given))
-            same = digest(plan_document(plan)) == papers["plan"]
+            same = digest(plan_document(plan)) == evidence["plan"]
     except SecantError as error:
         return Point(about, "not known", f"the text is not planned any more ({error.code})")
     if same:
         return Point(about, "holds", "the text gives the same plan again")
-    if papers["software"] != software():
-        return Point(about, "not known", f"Secant {papers['software']} planned it, this is another")
+    if evidence["software"] != software():
+        return Point(
+            about, "not known", f"Secant {evidence['software']} planned it, this is another"
+        )
     return Point(about, "not known", "the text gives another plan now: tables have changed")
 
 
-def _policy(papers: dict[str, str], policy: Policy, catalog: Catalog) -> Point:
+def _policy(evidence: dict[str, str], policy: Policy, catalog: Catalog) -> Point:
     """Say whether the policy is still the one of the release; the release was checked by its own in any case."""
-    same = digest(policy_document(policy, catalog)) == papers["policy"]
+    same = digest(policy_document(policy, catalog)) == evidence["policy"]
     words = "the policy is the same now" if same else "checked by its own policy; it is another now"
     return Point("policy", "holds", words)

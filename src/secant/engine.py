@@ -21,7 +21,7 @@ from secant.display.progress import waiting
 from secant.engines.backend import Backend
 from secant.engines.sources import data_version, open_source
 from secant.engines.watch import Interrupt, interruptible
-from secant.errors import BudgetError, Refused, UsageError, border
+from secant.errors import BudgetError, Refused, UsageError, public_api
 from secant.infer_facts import (
     Situation,
     assumed_facts,
@@ -49,20 +49,20 @@ from secant.policy.following import naming
 from secant.policy.policy import Policy
 from secant.processes import ProcessLock
 from secant.questions import (
-    Asked,
     Number,
+    Question,
     answer_of,
     asked_of,
     charges_of,
-    in_force,
     named_protection,
     note_of,
     prepared_of,
+    protections_in_force,
 )
 from secant.release.answer import Answer
-from secant.release.evidence import papers_of
+from secant.release.evidence import evidence_of
 from secant.release.inferred_facts import Found, completed
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.release.report import Explanation, explanation
 from secant.release.run import check_job, finish, from_engine, run
 from secant.schema.catalog import Catalog
@@ -70,7 +70,7 @@ from secant.schema.types import Type
 from secant.settling import OpenQuestion, Settling, SourceUnderPolicy, open_question
 from secant.sql.bind import check_named, from_sql
 from secant.sql.parameters import Parameters
-from secant.sql.query_context import one_question
+from secant.sql.query_context import query_context
 from secant.work import limited_work
 
 # Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
 
-@border
+@public_api
 def connect(
     source: str | Mapping[str, object] | None = None,
     *,
@@ -140,7 +140,7 @@ class Connection:
         self._opening = ProcessLock()
         self._found: tuple[Found, ...] = ()
 
-    @border
+    @public_api
     def close(self) -> None:
         """Let go of the data and of the ledger."""
         self._backend.close()
@@ -156,13 +156,13 @@ class Connection:
         self.close()
 
     @property
-    @border
+    @public_api
     def catalog(self) -> Catalog:
         """Names and types of the tables, as they were when the source was opened, and views over them."""
         return self._catalog
 
     @property
-    @border
+    @public_api
     def ledger(self) -> Ledger:
         """The ledger, opened when it is first needed."""
         with self._opening:  # two threads must not open two
@@ -170,25 +170,25 @@ class Connection:
                 self._ledger = open_ledger(self.policy, self._place, create=self._create)
             return self._ledger
 
-    @border
+    @public_api
     def check_source(self) -> None:
         """Raise unless the engine that holds the data answers now. Reads no table."""
         with self._backend.session() as session:
             session.rows("SELECT 1")
 
     @property
-    @border
+    @public_api
     def has_ledger(self) -> bool:
         """Whether there is a ledger, or a trace of one; otherwise the first question starts it."""
         return ledger_was_started(self._place)
 
     @property
-    @border
+    @public_api
     def budget(self) -> Accounts:
         """What each protection has, has spent, and has left."""
         return accounts_of(self.ledger)
 
-    @border
+    @public_api
     def protection(self, name: str) -> Allowance:
         """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
         protection = named_protection(self.policy, name)
@@ -199,7 +199,7 @@ class Connection:
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────
 
-    @border
+    @public_api
     def sql(
         self,
         text: str,
@@ -227,7 +227,7 @@ class Connection:
         `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
         `data_version` names the data in the record of the release, by default by the times of their files.
         """
-        with one_question(text), waiting("asking"), interruptible(interrupt):
+        with query_context(text), waiting("asking"), interruptible(interrupt):
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             asked = asked if data_version is None else replace(asked, data=data_version)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
@@ -252,7 +252,7 @@ class Connection:
         self,
         text: str,
         parameters: Parameters | None,
-        asked: Asked,
+        asked: Question,
         allowed: Wanted | None,
         analyst: str,
         warn: Callable[[Caution], object] | None,
@@ -272,19 +272,19 @@ class Connection:
             else:
                 charges = charges_of(job.noise)
                 declared = (self.policy, self.catalog)
-                papers = papers_of(
-                    (text, parameters), plan, job, declared, asked.in_force, asked.data
+                evidence = evidence_of(
+                    (text, parameters), plan, job, declared, asked.protections, asked.data
                 )
-                hold = partial(self.ledger.reserve, analyst=analyst, papers=papers)
-                with hold(charges, note=note_of(job)) as permit:
-                    result = run(job, keys, session, permit)
+                hold = partial(self.ledger.reserve, analyst=analyst, evidence=evidence)
+                with hold(charges, note=note_of(job)) as reservation:
+                    result = run(job, keys, session, reservation)
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
-                release_id = permit.release_id
+                release_id = reservation.release_id
         left = self._accounts(job)
-        return answer_of(result, job, self.policy, asked.in_force, warnings, release_id, left)
+        return answer_of(result, job, self.policy, asked.protections, warnings, release_id, left)
 
-    @border
+    @public_api
     def explain(
         self,
         text: str,
@@ -303,7 +303,7 @@ class Connection:
         `error` finds the epsilon that `sql` would spend for it. `attacker`, such as "visits.cost within 50", adds what
         the answer would let somebody guess; `ranges` adds which ranges follow from declared facts, and from what.
         """
-        with one_question(text), waiting("deriving"):
+        with query_context(text), waiting("deriving"):
             assumed = epsilon is None and error is None
             given = 1 if assumed else epsilon
             asked = self._asked(given, error, delta, level, protection)
@@ -331,10 +331,10 @@ class Connection:
         self,
         text: str,
         parameters: Parameters | None,
-        asked: Asked,
+        asked: Question,
         assumed: bool,
         paid: Mapping[str, Fraction] | None = None,
-    ) -> tuple[Explanation, Job]:
+    ) -> tuple[Explanation, ReleasePlan]:
         with self._question(text, parameters) as question:
             settling = self._settling(text, question, asked)
             job, keys = settling.settled()
@@ -342,12 +342,19 @@ class Connection:
             check_job(job, question.session)
             warnings = settling.foretold(job, keys, None)
         facts = Facts(self.policy, self.catalog)
-        told = explanation(text, job, asked.in_force, warnings, facts, assumed=assumed, paid=paid)
+        told = explanation(
+            text, job, asked.protections, warnings, facts, assumed=assumed, paid=paid
+        )
         return told, job
 
     def _foretold(
-        self, case: Situation, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
-    ) -> tuple[Explanation, Job]:
+        self,
+        case: Situation,
+        text: str,
+        parameters: Parameters | None,
+        asked: Question,
+        assumed: bool,
+    ) -> tuple[Explanation, ReleasePlan]:
         """Explain a question with the facts that it lacks: those of the ledger, or of a usual size."""
         assert asked.epsilon is not None
         books = self.ledger if self.has_ledger else None
@@ -358,23 +365,23 @@ class Connection:
         return explained(result, words), job
 
     def _situation(
-        self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked
+        self, refusal: Refused, text: str, parameters: Parameters | None, asked: Question
     ) -> Situation:
-        return Situation(refusal, text, parameters, self._source, asked.in_force)
+        return Situation(refusal, text, parameters, self._source, asked.protections)
 
     def _having(self, facts: Sequence[Found], catalog: Catalog | None = None) -> Connection:
         other = copy.copy(self)
         other.policy, other._catalog = completed(self.policy, facts), catalog or self.catalog
         return other
 
-    def _rest(self, asked: Asked, paid: Fraction) -> Asked:
+    def _rest(self, asked: Question, paid: Fraction) -> Question:
         """Give what is left to ask once facts were found: the policy has them now."""
-        names = [p.name for p in asked.in_force]
-        in_force = tuple(p for p in self.policy.protections if p.name in names)
+        names = [p.name for p in asked.protections]
+        protections = tuple(p for p in self.policy.protections if p.name in names)
         assert asked.epsilon is not None
-        return replace(asked, epsilon=asked.epsilon - paid, in_force=in_force)
+        return replace(asked, epsilon=asked.epsilon - paid, protections=protections)
 
-    @border
+    @public_api
     def run(
         self,
         script: str,
@@ -394,39 +401,39 @@ class Connection:
         """
         from secant.workflows import Asking, run_workflow
 
-        with one_question(script), waiting("asking"):
+        with query_context(script), waiting("asking"):
             asked = self._asked(epsilon, None, delta, level, protection)
             books = None if explain else self.ledger
 
-            def job(catalog: Catalog, text: str, part: Asked) -> Job:
+            def job(catalog: Catalog, text: str, part: Question) -> ReleasePlan:
                 return self._having((), catalog)._explained(text, None, part, False)[1]
 
-            def released(catalog: Catalog, text: str, part: Asked) -> Answer:
+            def released(catalog: Catalog, text: str, part: Question) -> Answer:
                 other = self._having((), catalog)
                 return other._released(text, None, part, None, analyst, warn)
 
             how = Asking(self.policy, asked, job, released, books)
             return run_workflow(script, self.catalog, how)
 
-    @border
+    @public_api
     def ranges(self, text: str, *, parameters: Parameters | None = None) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
         from secant.plan.facts.range_report import range_report
 
-        with one_question(text), limited_work():
+        with query_context(text), limited_work():
             plan = from_sql(text, self.catalog, parameters=parameters)
             return range_report(normalize(plan), self.policy)
 
-    @border
+    @public_api
     def describe(
         self, text: str, *, parameters: Parameters | None = None
     ) -> tuple[tuple[str, Type], ...]:
         """Give names and types of the columns that an answer would have. Spends, reads and proves nothing."""
-        with one_question(text), limited_work():
+        with query_context(text), limited_work():
             plan = from_sql(text, self.catalog, parameters=parameters)
             return tuple((field.name, field.type) for field in fields_of(plan))
 
-    @border
+    @public_api
     def obligation(
         self, text: str, *, rows: int | None = None, protection: str | None = None
     ) -> str:
@@ -435,8 +442,8 @@ class Connection:
         For a query under a `rows` protection: that `rows` rows of its input can differ, by default one more than is
         proved. `unsat` from any solver confirms it. Reads no protected data, spends nothing.
         """
-        with one_question(text):
-            rowwise = [p for p in in_force(self.policy, protection) if p.kind == "rows"]
+        with query_context(text):
+            rowwise = [p for p in protections_in_force(self.policy, protection) if p.kind == "rows"]
             if not rowwise:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
             with self._question(text) as (plan, _, facts), limited_work():
@@ -447,7 +454,7 @@ class Connection:
             with limited_work():
                 return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)
 
-    @border
+    @public_api
     def stream(
         self, name: str, *, until: object = None, analyst: str = "", kept: Kept | None = None
     ) -> Series:
@@ -461,7 +468,7 @@ class Connection:
 
         return release_stream(opened, lambda: self.ledger, until=until, analyst=analyst, kept=kept)
 
-    @border
+    @public_api
     def explain_stream(self, name: str) -> Explanation:
         """Say what a stream costs and how ways to release it compare. Spends nothing, reads no protected data."""
         from secant.streams.explaining import explain_stream
@@ -471,9 +478,11 @@ class Connection:
     def _stream(self, name: str) -> Opened:
         from secant.streams.releasing import opened_stream
 
-        return opened_stream(self.policy, name, partial(in_force, self.policy), self._backend)
+        return opened_stream(
+            self.policy, name, partial(protections_in_force, self.policy), self._backend
+        )
 
-    @border
+    @public_api
     def verify(self, release_id: str) -> Verdict:
         """Check a release by what it left in the ledger: records, each step of its derivation, noise and charge.
 
@@ -483,7 +492,7 @@ class Connection:
 
         return check_release(self.ledger, self.policy, self.catalog, release_id)
 
-    @border
+    @public_api
     def inspect(
         self,
         text: str,
@@ -498,7 +507,7 @@ class Connection:
         from secant.release.inspection import inspection, true_rows, unnoised
         from secant.release.local_components import local_components
 
-        with one_question(text), waiting("inspecting"):
+        with query_context(text), waiting("inspecting"):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
             with self._question(text) as question:
@@ -511,19 +520,19 @@ class Connection:
                 answered = time.perf_counter()
                 softened, seen = unnoised(job, keys, session)
                 release = time.perf_counter() - answered + (checked - compiled)
-                parts = local_components(job, asked.in_force, self.policy, session, components)
+                parts = local_components(job, asked.protections, self.policy, session, components)
             plain = answered - checked
             seconds = {"compile": compiled - started, "plain": plain, "release": release}
             return inspection(job, exact, softened, seen, seconds, parts)
 
-    @border
+    @public_api
     def simulate(
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
         from secant.simulated import GRID, held_tables, simulated
 
-        with one_question(text), self._question(text) as question:
+        with query_context(text), self._question(text) as question:
             plan, session, _ = question
             jobs = {}
             for epsilon in GRID:
@@ -543,14 +552,14 @@ class Connection:
     ) -> AbstractContextManager[OpenQuestion]:
         return open_question(text, self._source, parameters)
 
-    def _asked(self, *numbers: Any) -> Asked:
+    def _asked(self, *numbers: Any) -> Question:
         """Read the numbers of a question about this data."""
         return replace(asked_of(self.policy, *numbers), data=self._data_version)
 
-    def _settling(self, text: str, question: OpenQuestion, asked: Asked) -> Settling:
+    def _settling(self, text: str, question: OpenQuestion, asked: Question) -> Settling:
         return Settling(text, question, asked, self.policy, self.catalog, self)
 
-    def _accounts(self, job: Job) -> Accounts:
+    def _accounts(self, job: ReleasePlan) -> Accounts:
         """Say what is left. The answer is paid for: it leaves also if the books cannot be read now."""
         with suppress(BudgetError):
             return self.budget.of(job.noise.costs)

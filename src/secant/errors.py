@@ -2,7 +2,7 @@
 
 In: names, declared facts, rule ids, places in the user's text. Out: one sentence, one place, one thing to do.
 A value read from the data never enters a message; an engine's own text can quote a row, so it is withheld. An error
-is an object, too, with the frames that it passed and the errors before it: `border` cuts them off where it leaves.
+is an object, too, with the frames that it passed and the errors before it: `public_api` cuts them off where it leaves.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class InternalError(SecantError):
     exit_status = 70
 
 
-def border(function: Callable[P, T]) -> Callable[P, T]:
+def public_api(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap what is called from outside: an error leaves without the frames and the errors that it came through.
 
     Frames hold exact results, and an engine's error quotes rows (I5). What nobody expected becomes BUG-001, without its

@@ -22,7 +22,7 @@ KINDS = ("text", "plan", "policy", "certificate")
 
 
 @frozen
-class Papers:
+class Evidence:
     """The documents of one release."""
 
     documents: Mapping[str, str]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.engine import Connection, connect
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.policy.file import policy_of
 from secant.questions import Number
 
@@ -21,7 +21,7 @@ DELTA = "1e-6"
 """All that may be spent of δ: groups that are not declared are shown only with a positive one."""
 
 
-@border
+@public_api
 def protect(
     data: object,
     *,

@@ -25,7 +25,7 @@ from secant.ledger.store import Ledger
 from secant.numeric.parameters import EPSILON_SMALLEST
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.release.report import Explanation
 from secant.schema.catalog import Catalog
 
@@ -56,12 +56,12 @@ class GuessLimit:
 
     attacker: Attacker
     policy: Policy
-    in_force: Sequence[Protection]
+    protections: Sequence[Protection]
     catalog: Catalog
     charged: Mapping[str, Charged]
 
 
-def within_allowance(limit: GuessLimit, at: Callable[[Fraction], Job]) -> Fraction:
+def within_allowance(limit: GuessLimit, at: Callable[[Fraction], ReleasePlan]) -> Fraction:
     """Give the largest epsilon of a question that lets nobody guess more than is allowed."""
     epsilon = Fraction(1)
     for _ in range(TRIES):
@@ -85,22 +85,22 @@ def within_allowance(limit: GuessLimit, at: Callable[[Fraction], Job]) -> Fracti
     raise Refused("REF-107", "no epsilon was found that keeps to what may be guessed")
 
 
-def keeps(limit: GuessLimit, job: Job) -> bool:
+def keeps(limit: GuessLimit, job: ReleasePlan) -> bool:
     """Whether a release, after all before it, lets nobody guess more than is allowed."""
     most = _most(limit, job)
     return most is None or most >= 1
 
 
-def refuse_beyond(limit: GuessLimit, job: Job) -> None:
+def refuse_beyond(limit: GuessLimit, job: ReleasePlan) -> None:
     """Refuse to spend where more could be guessed than is allowed."""
     if not keeps(limit, job):
         raise _nothing_left(limit)
 
 
-def _most(limit: GuessLimit, job: Job) -> Fraction | None:
+def _most(limit: GuessLimit, job: ReleasePlan) -> Fraction | None:
     """Give by which factor a job's cost may grow, over all protections; None if without end."""
     factors = []
-    for protection in limit.in_force:
+    for protection in limit.protections:
         epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
         if not epsilon and not delta:
             continue
@@ -131,7 +131,7 @@ def with_attacker(
     attacker: str,
     policy: Policy,
     catalog: Catalog,
-    job: Job,
+    job: ReleasePlan,
     charged: Mapping[str, Charged] | None,
 ) -> Explanation:
     """Add to an explanation what the answer would let somebody guess."""

@@ -16,7 +16,7 @@ from secant.accuracy.warnings import Caution
 from secant.engines.print.print_sql import lower
 from secant.engines.watch import about_to_charge
 from secant.errors import Refused
-from secant.evidence import Papers, document, software
+from secant.evidence import Evidence, document, software
 from secant.ledger.amounts import Charge
 from secant.ledger.store import Ledger
 from secant.noise.events import PureEvent
@@ -51,12 +51,12 @@ class Situation:
     text: str
     parameters: Parameters | None
     source: SourceUnderPolicy
-    in_force: tuple[Protection, ...]
+    protections: tuple[Protection, ...]
 
     def lacking(self) -> tuple[Lacking, ...]:
         """Give what the question lacks; raise its refusal where that cannot be found privately."""
         # what is found privately costs all units alike, and some give less
-        alike = all(p.personal is None for p in self.in_force)
+        alike = all(p.personal is None for p in self.protections)
         if not alike or not may_be_found(self.refusal):
             raise self.refusal
         policy, catalog = self.source.policy, self.source.catalog
@@ -64,7 +64,7 @@ class Situation:
             open_question(self.text, self.source, self.parameters) as (plan, _, facts),
             limited_work(),
         ):
-            lacking = lacking_facts(plan, policy, self.in_force, catalog, facts)
+            lacking = lacking_facts(plan, policy, self.protections, catalog, facts)
         if not countable(lacking, policy, catalog):
             raise self.refusal
         return lacking
@@ -91,7 +91,7 @@ def find_facts(
     if warn is not None:
         warn(caution)
     names = sorted({x.protection for x in missing})
-    everybody = [p.name for p in situation.in_force]
+    everybody = [p.name for p in situation.protections]
     # Whoever cannot pay for the whole question does not pay for its first part.
     deltas = Counter[str]()
     for charge in foretold:
@@ -101,24 +101,24 @@ def find_facts(
     paid = epsilon * SHARE
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
     note = {"facts": len(missing)}
-    papers, source = _papers(missing, situation.source, paid), situation.source
+    evidence, source = _evidence(missing, situation.source, paid), situation.source
     with (
         open_question(situation.text, source, situation.parameters) as (_, session, _),
-        ledger.reserve(charges, analyst=analyst, note=note, papers=papers) as permit,
+        ledger.reserve(charges, analyst=analyst, note=note, evidence=evidence) as reservation,
     ):
         about_to_charge()
-        permit.mark_sent()
+        reservation.mark_sent()
 
         def count(statement: n.Aggregate) -> tuple[object, ...]:
             return session.rows(lower(statement, session.dialect))[0]
 
         found = find(missing, source.policy, source.catalog, paid, count)
         session.confirm()
-        permit.settle(written(found))
+        reservation.settle(written(found))
     return (*known, *found), paid, caution
 
 
-def _papers(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fraction) -> Papers:
+def _evidence(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fraction) -> Evidence:
     """Write down which facts are paid for; a verifier that has no rule for that says so."""
     facts = [{"of": x.words, "protection": x.protection} for x in missing]
     name = ", ".join(x.words for x in missing)
@@ -129,7 +129,7 @@ def _papers(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fract
         "policy": policy_document(source.policy, source.catalog),
         "certificate": document({"kind": "facts", "name": name, "facts": facts, **price}),
     }
-    return Papers(documents, software(), "")
+    return Evidence(documents, software(), "")
 
 
 def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.records import frozen
 
 AREAS = (
@@ -81,7 +81,7 @@ class Rule:
         return "\n".join(lines)
 
 
-@border
+@public_api
 def rule(name: str) -> Rule:
     """Give a rule by its id, in any case.
 

@@ -14,20 +14,20 @@ from secant.accuracy.warnings import Caution
 from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import DELTA_UNITS, Charge, as_written
 from secant.ledger.opening import Accounts
-from secant.noise.shares import Calibrated
+from secant.noise.shares import NoisePlan
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
 from secant.policy.coverage import holding
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.release.report import guarantee, mechanisms
-from secant.release.run import Shown, error_of
+from secant.release.run import Result, error_of
 from secant.schema.catalog import Catalog
 from secant.sensitivity import explain as wording
 from secant.sensitivity.certificate import Refusal
-from secant.sensitivity.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, RawRows, prepare
 
 if TYPE_CHECKING:
     from secant.attack import Attacker
@@ -36,7 +36,7 @@ Number = float | int | str | Decimal | Fraction
 
 
 @frozen
-class Asked:
+class Question:
     """The numbers of a question: an epsilon, or an error from which one is found."""
 
     epsilon: Fraction | None
@@ -44,7 +44,7 @@ class Asked:
     attacker: Attacker | None
     deltas: dict[str, Fraction]
     level: Fraction
-    in_force: tuple[Protection, ...]
+    protections: tuple[Protection, ...]
     data: str = ""
     """Names the version of the data, for the papers of the release; empty where nothing tells it."""
 
@@ -57,7 +57,7 @@ def asked_of(
     level: Number,
     protection: str | None,
     attacker: str | None = None,
-) -> Asked:
+) -> Question:
     """Read the numbers of a question."""
     aim = None
     if attacker is not None:
@@ -73,12 +73,12 @@ def asked_of(
             hint="give epsilon, such as 0.5, or an error, such as 20, for which the least epsilon is found",
         )
     confidence = level_of(as_written(level, what="level", code="USE-004"))
-    held = in_force(policy, protection)
+    held = protections_in_force(policy, protection)
     wanted = None if error is None else wanted_of(error, "error")
     budget = None
     if epsilon is not None:
         budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-    return Asked(budget, wanted, aim, deltas_of(held, delta), confidence, held)
+    return Question(budget, wanted, aim, deltas_of(held, delta), confidence, held)
 
 
 def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:
@@ -102,7 +102,7 @@ def named_protection(policy: Policy, name: str) -> Protection:
     return found
 
 
-def in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
+def protections_in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
     """All protections hold together; among declared alternatives a query may choose one."""
     if not policy.protections:
         raise PolicyError(
@@ -127,13 +127,13 @@ def prepared_of(
     text: str,
     plan: n.Relation,
     policy: Policy,
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     catalog: Catalog,
     facts: PublicFacts,
-) -> Prepared:
+) -> Decomposition:
     """Give the bounded releases of a plan, or raise why there are none."""
-    outcome = prepare(plan, policy, in_force, catalog, facts)
-    if isinstance(outcome, Prepared):
+    outcome = prepare(plan, policy, protections, catalog, facts)
+    if isinstance(outcome, Decomposition):
         return outcome
     raise refusal_of(outcome, text)
 
@@ -160,7 +160,7 @@ def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
     )
 
 
-def charges_of(noise: Calibrated) -> list[Charge]:
+def charges_of(noise: NoisePlan) -> list[Charge]:
     """Give what is charged for the noise of a question, protection by protection."""
     return [
         Charge.of_event(name, event)
@@ -169,27 +169,27 @@ def charges_of(noise: Calibrated) -> list[Charge]:
     ]
 
 
-def note_of(job: Job) -> dict[str, Any]:
+def note_of(job: ReleasePlan) -> dict[str, Any]:
     """What the ledger keeps of a release: the shape, never the answer."""
     found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
     return {"measures": sum(found)}
 
 
 def answer_of(
-    shown: Shown,
-    job: Job,
+    shown: Result,
+    job: ReleasePlan,
     policy: Policy,
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     said: tuple[Caution, ...],
     release_id: str | None,
     left: Accounts,
 ) -> Answer:
     """Put together what an analyst gets."""
-    uncovered = [p.name for p in policy.protections if p not in in_force]
+    uncovered = [p.name for p in policy.protections if p not in protections]
     return Answer(
         columns=list(shown.columns),
         rows=shown.rows,
-        guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
+        guarantee=[guarantee(p, job.noise, uncovered) for p in protections],
         error=error_of(shown, job),
         mechanisms=mechanisms(job, shown.settled),
         budget=left,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from secant.accuracy.forecast import foresee
 from secant.accuracy.target_error import Wanted, held, least_epsilon, refuse_above
-from secant.accuracy.warnings import Caution, cautions, trusting
+from secant.accuracy.warnings import Caution, trusting, warnings_of
 from secant.collecting import seldom_collecting
 from secant.engines.backend import Backend, Session
 from secant.errors import Refused
@@ -23,10 +23,10 @@ from secant.plan import nodes as n
 from secant.plan.facts.reads import scans
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy
-from secant.questions import Asked, prepared_of
+from secant.questions import Question, prepared_of
 from secant.records import frozen
-from secant.release.job import Job, Keys
 from secant.release.public_facts import public_facts
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.running_blocks import planned
 from secant.schema.catalog import Catalog
 from secant.sensitivity.portfolio import PublicFacts
@@ -86,14 +86,14 @@ class Settling:
 
     text: str
     question: OpenQuestion
-    asked: Asked
+    asked: Question
     policy: Policy
     catalog: Catalog
     books: Books
     """Read where an attacker is spoken of, who knows all answers so far."""
-    _jobs: dict[Fraction, tuple[Job, dict[str, Keys | None]]] = field(default_factory=dict)
+    _jobs: dict[Fraction, tuple[ReleasePlan, dict[str, Keys | None]]] = field(default_factory=dict)
 
-    def settled(self) -> tuple[Job, dict[str, Keys | None]]:
+    def settled(self) -> tuple[ReleasePlan, dict[str, Keys | None]]:
         """Fix the noise, at the epsilon that is given, or at the one that an error or an attacker leads to."""
         asked = self.asked
         if asked.epsilon is not None:
@@ -109,23 +109,23 @@ class Settling:
         from secant.guessed import GuessLimit, charged_before  # attackers are rarely spoken of
 
         charged = charged_before(self.books.ledger)
-        return GuessLimit(attacker, self.policy, self.asked.in_force, self.catalog, charged)
+        return GuessLimit(attacker, self.policy, self.asked.protections, self.catalog, charged)
 
-    def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
+    def _at(self, epsilon: Fraction) -> tuple[ReleasePlan, dict[str, Keys | None]]:
         if epsilon not in self._jobs:
             plan, session, facts = self.question
-            in_force, level = self.asked.in_force, self.asked.level
+            protections, level = self.asked.protections, self.asked.level
             with limited_work():
                 prepared = prepared_of(
-                    self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
+                    self.text, plan, self.policy, protections, self.catalog, facts.at(epsilon)
                 )
-                noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
+                noise = calibrate(prepared.bounded, protections, epsilon, self.asked.deltas)
                 self._jobs[epsilon] = planned(
-                    prepared, noise, level, session, self.policy.limits, in_force
+                    prepared, noise, level, session, self.policy.limits, protections
                 )
         return self._jobs[epsilon]
 
-    def _job(self, epsilon: Fraction) -> Job:
+    def _job(self, epsilon: Fraction) -> ReleasePlan:
         return self._at(epsilon)[0]
 
     def _reaches(self, epsilon: Fraction) -> bool:
@@ -139,23 +139,23 @@ class Settling:
                 raise
             return False
         with limited_work():
-            foreseen = foresee(job, keys, session, self.policy, facts)
-        return held(foreseen, wanted.most(job, foreseen, self.policy, facts))
+            forecast = foresee(job, keys, session, self.policy, facts)
+        return held(forecast, wanted.most(job, forecast, self.policy, facts))
 
     def foretold(
-        self, job: Job, keys: dict[str, Keys | None], allowed: Wanted | None
+        self, job: ReleasePlan, keys: dict[str, Keys | None], allowed: Wanted | None
     ) -> tuple[Caution, ...]:
         """Give what should be known before anything is spent; refuse errors that are not allowed."""
         asked, policy, (plan, session, facts) = self.asked, self.policy, self.question
         thorough = allowed is not None or asked.error is not None
         with limited_work():
-            foreseen = foresee(job, keys, session, policy, facts, thorough=thorough)
+            forecast = foresee(job, keys, session, policy, facts, thorough=thorough)
         if allowed is not None:
-            refuse_above(foreseen, allowed.most(job, foreseen, policy, facts))
+            refuse_above(forecast, allowed.most(job, forecast, policy, facts))
         if asked.attacker is not None:
             from secant.guessed import refuse_beyond
 
             refuse_beyond(self._guess_limit(asked.attacker), job)
         with limited_work():
-            warnings = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
-        return (*warnings, *trusting(foreseen)) if thorough else warnings
+            warnings = warnings_of(job, plan, policy, asked.protections, forecast, keys, facts)
+        return (*warnings, *trusting(forecast)) if thorough else warnings

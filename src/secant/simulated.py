@@ -31,8 +31,8 @@ from secant.plan.evaluate.values import Failure
 from secant.plan.facts.lineage import stored_columns
 from secant.plan.rewrites.measures import Measure
 from secant.policy.policy import Policy
-from secant.release.job import Job
 from secant.release.measured import in_steps
+from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
 
 GRID = ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")
@@ -58,7 +58,7 @@ def held_tables(plan: n.Relation, session: Session) -> Tables:
 
 
 def simulated(
-    jobs: Mapping[str, Job], held: Tables, attacker: str, policy: Policy, catalog: Catalog
+    jobs: Mapping[str, ReleasePlan], held: Tables, attacker: str, policy: Policy, catalog: Catalog
 ) -> dict[str, Any]:
     """Simulate an attacker at every ε of a public grid."""
     aim = parse_attacker(attacker)
@@ -93,7 +93,7 @@ def simulated(
     return {"attribute": goal.name, "prior_words": described, "prior": before, "points": points}
 
 
-def _one_sum(job: Job, goal: Attribute) -> tuple[n.Aggregate, Measure, Law]:
+def _one_sum(job: ReleasePlan, goal: Attribute) -> tuple[n.Aggregate, Measure, Law]:
     """Give the one sum that is released, and its noise; refuse what is not a sum over single rows of the table."""
     refused = UsageError(
         "USE-001", _ONE, hint='such as "SELECT sum(age) FROM people WHERE age > 30"'
@@ -124,7 +124,7 @@ def _one_sum(job: Job, goal: Attribute) -> tuple[n.Aggregate, Measure, Law]:
     return release.exact, measure, Law(float(noise.law.size), isinstance(noise.law, WholeNormal))
 
 
-def _is_shown(job: Job, measure: Measure) -> bool:
+def _is_shown(job: ReleasePlan, measure: Measure) -> bool:
     """Whether the answer is the measure itself, at most moved up to 0: beside it stands the number as it was drawn."""
     (output,) = job.traced.outputs
     made = _without_attempts(job.traced.made_of.get(output))

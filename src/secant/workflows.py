@@ -25,11 +25,11 @@ from secant.plan.facts.parts import Part
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.policy.policy import Policy
-from secant.questions import Asked
+from secant.questions import Question
 from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.cost_by_source import Source, costs_by_source, parts_by_table, together
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog, Constants, View
 from secant.schema.types import Type
 from secant.sensitivity.stability.analysis import rows_moved
@@ -47,9 +47,9 @@ class Asking:
     """How one statement is explained and asked, under a catalog that knows what was defined before it."""
 
     policy: Policy
-    asked: Asked
-    explained: Callable[[Catalog, str, Asked], Job]
-    released: Callable[[Catalog, str, Asked], Answer]
+    asked: Question
+    explained: Callable[[Catalog, str, Question], ReleasePlan]
+    released: Callable[[Catalog, str, Question], Answer]
     books: Ledger | None
     """Where the budget is kept; None if nothing is to be spent."""
 
@@ -188,7 +188,7 @@ def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
 
 
 def _foreseen(
-    outputs: list[Statement], catalog: Catalog, asking: Asking, share: Asked
+    outputs: list[Statement], catalog: Catalog, asking: Asking, share: Question
 ) -> tuple[Catalog, dict[str, dict[Source, Price]], dict[str, dict[str, list[Part] | None]]]:
     """Explain all outputs before anything is spent, with placeholders for tables that are not drawn yet."""
     known, costs, parts = catalog, {}, {}
@@ -218,19 +218,19 @@ def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
     return known
 
 
-def _costs(asking: Asking, catalog: Catalog, job: Job) -> dict[Source, Price]:
-    return costs_by_source(job, asking.asked.in_force, Facts(asking.policy, catalog))
+def _costs(asking: Asking, catalog: Catalog, job: ReleasePlan) -> dict[Source, Price]:
+    return costs_by_source(job, asking.asked.protections, Facts(asking.policy, catalog))
 
 
-def _parts(asking: Asking, catalog: Catalog, job: Job) -> dict[str, list[Part] | None]:
-    return parts_by_table(job, asking.asked.in_force, Facts(asking.policy, catalog))
+def _parts(asking: Asking, catalog: Catalog, job: ReleasePlan) -> dict[str, list[Part] | None]:
+    return parts_by_table(job, asking.asked.protections, Facts(asking.policy, catalog))
 
 
 def _kept(statement: Statement, table: Constants) -> dict[str, Constants]:
     return {statement.name: table} if statement.kind == "release" else {}
 
 
-def _columns(job: Job, statement: Statement) -> tuple[tuple[str, Type], ...]:
+def _columns(job: ReleasePlan, statement: Statement) -> tuple[tuple[str, Type], ...]:
     """Give names and types of the columns of a released table, as noise made them."""
     fields = fields_of(job.prepared.post)
     names = statement.columns or tuple(f.name for f in fields)
@@ -240,7 +240,7 @@ def _columns(job: Job, statement: Statement) -> tuple[tuple[str, Type], ...]:
     return tuple((name, f.type) for name, f in zip(names, fields, strict=True))
 
 
-def _drawn(job: Job, statement: Statement, answer: Answer) -> Constants:
+def _drawn(job: ReleasePlan, statement: Statement, answer: Answer) -> Constants:
     rows = answer.raw or answer.rows
     return Constants(_columns(job, statement), tuple(tuple(row) for row in rows))
 
@@ -255,7 +255,7 @@ _STANDING: dict[str, tuple[object, object]] = {
 }
 
 
-def _placeholder(catalog: Catalog, statement: Statement, job: Job) -> Constants:
+def _placeholder(catalog: Catalog, statement: Statement, job: ReleasePlan) -> Constants:
     """Give rows that stand for a table that is not drawn yet: keys that tell them apart, and numbers that do not."""
     columns = _columns(job, statement)
     keys = told_apart(normalize(from_sql(statement.text, catalog)))
@@ -275,7 +275,7 @@ def _stabilities(
 ) -> dict[str, dict[str, int | None]]:
     """Give for each view and each protected table how many rows of the view one row of the table moves."""
     facts = Facts(asking.policy, catalog)
-    covered = [p for p in asking.asked.in_force if p.kind == "rows"]
+    covered = [p for p in asking.asked.protections if p.kind == "rows"]
     tables = [t for t in catalog.tables if any(t in facts.covered(p) for p in covered)]
     found: dict[str, dict[str, int | None]] = {}
     for s in statements:

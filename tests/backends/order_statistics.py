@@ -10,7 +10,7 @@ from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema.catalog import Catalog
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 EXACT = [
@@ -50,7 +50,7 @@ POLICY = Policy(
 def counted(text: str, catalog: Catalog) -> list[n.Relation]:
     """Give the aggregates that count the cells of a release."""
     found = prepare(normalize(from_sql(text, catalog)), POLICY, POLICY.protections, catalog)
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     (bounded,) = found.bounded
     assert bounded.release.ranked
     return [ranked.cells for ranked in bounded.release.ranked]

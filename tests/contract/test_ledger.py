@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from secant.errors import BudgetError, UsageError
-from secant.evidence import KINDS, Papers, digest
+from secant.evidence import KINDS, Evidence, digest
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger import state as state_module
 from secant.ledger.accounting.accountant import Accountant
@@ -743,22 +743,22 @@ def test_a_spreadsheet_gets_one_row_a_charge(store: Store) -> None:
 
 
 def test_papers_are_kept_once_by_digest_and_named_in_the_chain(store: Store) -> None:
-    papers = Papers({kind: f'{{"of":"{kind}"}}' for kind in KINDS}, "0.1.0", "snapshot 7")
+    evidence = Evidence({kind: f'{{"of":"{kind}"}}' for kind in KINDS}, "0.1.0", "snapshot 7")
     with store.open(rows=3) as ledger:
-        first, second = (spend(ledger, "1", papers=papers) for _ in range(2))
+        first, second = (spend(ledger, "1", evidence=evidence) for _ in range(2))
         assert {first, second} == {r.release_id for r in ledger.history()}
-        assert [r.papers for r in ledger.history()] == [papers.fields, papers.fields]
-        assert [ledger.paper(papers.fields[kind]) for kind in KINDS] == [
-            papers.documents[kind] for kind in KINDS
+        assert [r.papers for r in ledger.history()] == [evidence.fields, evidence.fields]
+        assert [ledger.paper(evidence.fields[kind]) for kind in KINDS] == [
+            evidence.documents[kind] for kind in KINDS
         ]
         assert ledger.paper("0" * 64) is None
     with store.connect() as connection:
         assert connection.execute("SELECT count(*) FROM papers").fetchone() == (len(KINDS),)
     store.meddle("UPDATE papers SET body = (SELECT max(body) FROM papers)")
     with store.open(rows=3) as ledger:
-        kept = [ledger.paper(papers.fields[kind]) for kind in KINDS]
+        kept = [ledger.paper(evidence.fields[kind]) for kind in KINDS]
         assert [
-            digest(text or "") == papers.fields[k] for k, text in zip(KINDS, kept, strict=True)
+            digest(text or "") == evidence.fields[k] for k, text in zip(KINDS, kept, strict=True)
         ].count(True) == 1
     # The record itself cannot be changed to fit: the chain covers the digests.
     body = "replace(body, 'snapshot 7', 'snapshot 8')"

@@ -1,5 +1,5 @@
 """Ours: an error carried the errors before it and the frames that it came through, and in these stood engine texts that
-quote rows, and exact results. `border` cuts both off where an error leaves.
+quote rows, and exact results. `public_api` cuts both off where an error leaves.
 
 A number stands in the data. Failures are made at every stage, and everything that can be reached from what is raised is
 searched for it.
@@ -19,7 +19,7 @@ import secant
 from secant import blackbox, stats
 from secant.cli import program
 from secant.engines.duckdb import session as engine
-from secant.errors import BackendError, InternalError, border
+from secant.errors import BackendError, InternalError, public_api
 from secant.noise.mechanisms import whole
 from secant.release import run
 
@@ -284,7 +284,7 @@ def test_a_call_that_does_not_fit_is_told_by_python(town):
 
 
 def test_an_error_raised_while_another_is_handled_keeps_the_callers_own():
-    @border
+    @public_api
     def failing():
         raise KeyError(SECRET)
 

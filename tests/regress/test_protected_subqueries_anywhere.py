@@ -11,7 +11,7 @@ import pytest
 import secant
 from secant.errors import Refused, SqlError
 from secant.plan.facts.reads import expressions
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 
 BOB = "EXISTS (SELECT 1 FROM b WHERE b.n > 3)"
 VALUE = f"(CASE WHEN {BOB} THEN w ELSE 0 END)"
@@ -137,7 +137,7 @@ def test_the_old_faults_are_noticed(directory, kind, monkeypatch):
     from secant.sensitivity.stability import rules as stability
 
     with secant.connect(policy=directory / f"{kind}.toml") as db, monkeypatch.context() as patch:
-        patch.setattr(Release, "aggregates", property(lambda release: (release.exact,)))
+        patch.setattr(MeasuredAggregate, "aggregates", property(lambda release: (release.exact,)))
         assert all(answered_for_nothing(db, text) for text in RANKED)
     skipping = lambda r: () if isinstance(r, nodes.Sort) else expressions(r)  # noqa: E731
     for module in (elastic, stability, ownership):

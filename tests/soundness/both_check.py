@@ -24,7 +24,7 @@ from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import USUAL
 from secant.release import measured, run
-from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
 from secant.sql.bind import from_sql
 
 CLOSE = 1e-6
@@ -38,7 +38,7 @@ class Question:
         self.policy = policy
         plan = normalize(from_sql(text, catalog))
         found = prepare(plan, policy, policy.protections, catalog, PublicFacts(epsilon))
-        assert isinstance(found, Prepared), (text, found)
+        assert isinstance(found, Decomposition), (text, found)
         (self.bounded,) = found.bounded
         self.calibrated = calibrate(
             found.bounded,
@@ -52,7 +52,7 @@ class Question:
         for name, relation in reading.relations().items():
             self.memory.plans[f"{name}?"] = compiled(relation)
         self.job = SimpleNamespace(
-            prepared=Prepared(found.post, (self.bounded,)),
+            prepared=Decomposition(found.post, (self.bounded,)),
             noise=self.calibrated,
             statements={name: f"{name}?" for name in reading.relations()},
             readings={self.bounded.release.name: reading},

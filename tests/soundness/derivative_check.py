@@ -27,7 +27,7 @@ from secant.errors import Refused, SecantError
 from secant.noise.measure_noise import Noise, NoNoise
 from secant.noise.query_plan import reading_of
 from secant.noise.secrecy import unseal
-from secant.noise.shares import Calibrated
+from secant.noise.shares import NoisePlan
 from secant.noise.smooth import CurveNoise
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.rewrites.rewrite import normalize
@@ -41,7 +41,13 @@ from secant.sensitivity.certificate import Certificate, Refusal, SmoothSensitivi
 from secant.sensitivity.derivative.analysis import DerivativeAnalysis
 from secant.sensitivity.derivative.branch import MOST_ROWS
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.sensitivity.portfolio import (
+    CertifiedRelease,
+    Decomposition,
+    PublicFacts,
+    RawRows,
+    prepare,
+)
 from secant.sql.bind import from_sql
 
 FLOATS = 4096
@@ -115,12 +121,12 @@ class Question:
 
     text: str
     world: World
-    bounded: Bounded
+    bounded: CertifiedRelease
     beta: Fraction
     curves: Mapping[str, SmoothSensitivity]
     settled: Certificate
     job: Any
-    """What reading measures needs of a `run.Job`."""
+    """What reading measures needs of a `run.ReleasePlan`."""
     memory: Memory
     distance: Callable[[Database, Database], float]
 
@@ -279,7 +285,7 @@ def ask(
         bounding.ANALYSES = analyses
     if isinstance(outcome, RawRows):
         return "raw rows"
-    if not isinstance(outcome, Prepared):
+    if not isinstance(outcome, Decomposition):
         return "; ".join(f"{r.rule} {r.reason}" for r in outcome)
     found = []
     for bounded in outcome.bounded:
@@ -310,8 +316,8 @@ class _Recording(DerivativeAnalysis):
 def _question(
     text: str,
     world: World,
-    bounded: Bounded,
-    prepared: Prepared,
+    bounded: CertifiedRelease,
+    prepared: Decomposition,
     certificate: Certificate | Refusal,
     beta: Fraction,
 ) -> Question | str:
@@ -333,7 +339,7 @@ def _question(
         for c, x in running.items()
     }
     every = {m.column: noise.get(m.column, plain) for m in release.measures}
-    one = Prepared(prepared.post, (bounded,))
+    one = Decomposition(prepared.post, (bounded,))
     memory = Memory()
     try:
         reading = reading_of(release, every)
@@ -344,7 +350,7 @@ def _question(
         memory.plans[f"{name}?"] = compiled(relation)
     job = SimpleNamespace(
         prepared=one,
-        noise=Calibrated(every, {}, {}),
+        noise=NoisePlan(every, {}, {}),
         statements=texts,
         readings={release.name: reading},
         groups=USUAL.groups,

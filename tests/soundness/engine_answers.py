@@ -23,12 +23,12 @@ from secant.errors import BackendError
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.evaluate.values import Failure, same_key
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
 from secant.policy.policy import USUAL
 from secant.schema import types as t
 from secant.schema.catalog import catalog
-from secant.sensitivity.portfolio import Bounded
+from secant.sensitivity.portfolio import CertifiedRelease
 
 Columns = Mapping[str, Sequence[tuple[str, t.Type]]]
 Steps = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
@@ -108,7 +108,7 @@ class Engine:
         self._connection.close()
 
 
-def in_steps(release: Release, rows: Sequence[Sequence[Any]]) -> Steps:
+def in_steps(release: MeasuredAggregate, rows: Sequence[Sequence[Any]]) -> Steps:
     """Read the rows of a release: keys, and measures as numbers of steps."""
     width = len(release.exact.keys)
     found: dict[tuple[Any, ...], tuple[Fraction, ...]] = {}
@@ -129,7 +129,7 @@ def _steps(value: Any, measure: Measure) -> Fraction:
 FAILED = "the engine fails"
 
 
-def difference(engine: Engine, release: Release, database: Database) -> str | None:
+def difference(engine: Engine, release: MeasuredAggregate, database: Database) -> str | None:
     """Say how the engine's answer to a release differs from the interpreter's; None if it does not."""
     try:
         got = in_steps(release, engine.rows(release.exact, database))
@@ -150,7 +150,7 @@ def difference(engine: Engine, release: Release, database: Database) -> str | No
     return f"{told} of {[m.words for m in release.measures]}"
 
 
-def releases_of(text: str, world: World) -> tuple[Bounded, ...]:
+def releases_of(text: str, world: World) -> tuple[CertifiedRelease, ...]:
     """Give the bounded releases of a query; none if it is refused."""
     prepared = prepared_for(text, world)
     return () if prepared is None else tuple(prepared.bounded)

@@ -31,7 +31,7 @@ from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.facts.domains import Chosen, Listed
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.measures import Problem
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
@@ -39,7 +39,7 @@ from secant.policy.keys import Trust
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, Figures, Refusal, Survey, Surveyed
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
+from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
 from secant.sql.bind import from_sql
 
 ANALYSES = {
@@ -65,7 +65,7 @@ class Portfolio:
             request.release.name,
             Context(request.facts, (request.protection,)),
         )
-        return found.certificates[0] if isinstance(found, Bounded) else found[0]
+        return found.certificates[0] if isinstance(found, CertifiedRelease) else found[0]
 
 
 def analysis_of(name: str) -> Any:
@@ -130,7 +130,7 @@ class Target:
 
     text: str
     world: World
-    release: Release
+    release: MeasuredAggregate
     certificate: Certificate
     tables: frozenset[str]
     findings: Findings
@@ -334,7 +334,7 @@ class Target:
             )
 
 
-def whole_rows(release: Release) -> n.Project:
+def whole_rows(release: MeasuredAggregate) -> n.Project:
     """Give the rows that a release aggregates with all columns, which it drops, after its keys."""
     projected = release.exact.input
     assert isinstance(projected, n.Project)
@@ -350,7 +350,7 @@ def whole_rows(release: Release) -> n.Project:
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def enforced(text: str, world: World) -> list[Release | Problem]:
+def enforced(text: str, world: World) -> list[MeasuredAggregate | Problem]:
     """Give every aggregate over protected rows as a release, or say why it is refused before analyses are asked."""
     try:
         plan = normalize(from_sql(text, world.catalog))
@@ -364,9 +364,9 @@ def enforced(text: str, world: World) -> list[Release | Problem]:
     return [x for x in found if isinstance(x, Problem) or not x.ranked]
 
 
-def releases_of(text: str, world: World) -> list[Release]:
+def releases_of(text: str, world: World) -> list[MeasuredAggregate]:
     """Give the aggregates that analyses are asked about."""
-    return [x for x in enforced(text, world) if isinstance(x, Release)]
+    return [x for x in enforced(text, world) if isinstance(x, MeasuredAggregate)]
 
 
 def tables_in(relation: n.Relation) -> frozenset[str]:
@@ -374,7 +374,7 @@ def tables_in(relation: n.Relation) -> frozenset[str]:
     return frozenset(s.table.lower() for s in n.walk(relation) if isinstance(s, n.Scan))
 
 
-def asked(analysis: Any, release: Release, world: World) -> Certificate | Refusal:
+def asked(analysis: Any, release: MeasuredAggregate, world: World) -> Certificate | Refusal:
     """Ask an analysis; a certificate must speak of every measure."""
     outcome: Certificate | Refusal = analysis.bound(
         Request(release, Facts(world.policy, world.catalog), world.protection)
@@ -405,7 +405,7 @@ def targets_of(
         findings.accepted += 1
         for rule in rules_of(outcome):
             findings.rules[rule] = findings.rules.get(rule, 0) + 1
-        assert isinstance(release, Release)
+        assert isinstance(release, MeasuredAggregate)
         if any(isinstance(d, Chosen) for d in release.domains) and any(
             isinstance(b, Surveyed) for b in outcome.bounds.values()
         ):

@@ -26,7 +26,7 @@ from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.facts.domains import Listed
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.coverage import is_protected
 from secant.release.tallies import Tally, read_tallies
@@ -55,7 +55,7 @@ class Clipping:
     """One release whose measures are cut down, with some limits that might be chosen."""
 
     text: str
-    release: Release
+    release: MeasuredAggregate
     bounds: Mapping[str, ClippedContribution]
     limits: tuple[Mapping[str, int], ...]
 
@@ -171,7 +171,7 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
         ):
             continue
         release = enforce(node, "release1", Facts(policy, place.catalog), (protection,))
-        if not isinstance(release, Release):
+        if not isinstance(release, MeasuredAggregate):
             continue
         outcome = TruncationAnalysis().bound(
             Request(release, Facts(policy, place.catalog), protection)

@@ -32,7 +32,7 @@ from secant.schema.catalog import Catalog
 from secant.schema.parts import Elements, elements_named
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution, Tallies
-from secant.sensitivity.portfolio import Bounded, Prepared, prepare
+from secant.sensitivity.portfolio import CertifiedRelease, Decomposition, prepare
 from secant.sql.bind import from_sql
 
 
@@ -111,7 +111,7 @@ class Findings:
             self.rules[rule] = self.rules.get(rule, 0) + times
 
 
-def prepared_for(text: str, world: World) -> Prepared | None:
+def prepared_for(text: str, world: World) -> Decomposition | None:
     """Give the bounded query, or None if it is refused. A typed error is a refusal; anything else is a fault.
 
     Where it has stages, later ones read constants that hang on the text alone.
@@ -121,7 +121,7 @@ def prepared_for(text: str, world: World) -> Prepared | None:
         outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
     except (SqlError, Refused):
         return None
-    if not isinstance(outcome, Prepared) or not outcome.bounded:
+    if not isinstance(outcome, Decomposition) or not outcome.bounded:
         return None
     return with_constants(outcome, random.Random(text))
 
@@ -140,7 +140,7 @@ def neighbors(
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
-Measured = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
+PrivateValues = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
 Cells = Mapping[tuple[Any, ...], Mapping[int, int]]
 """Group -> point -> rows nearest to it."""
 
@@ -200,7 +200,7 @@ class _Limits:
 
     def figures(
         self, database: Database, release: Any
-    ) -> tuple[Mapping[str, Tally], list[Measured]]:
+    ) -> tuple[Mapping[str, Tally], list[PrivateValues]]:
         """Give counts and cut sums; those of the last two databases are kept, one of which is compared with many."""
         known = next((f for d, f in self.known if d is database), None)
         if known is None:
@@ -213,7 +213,7 @@ class _Limits:
 
     def _figures(
         self, database: Database, release: Any
-    ) -> tuple[Mapping[str, Tally], list[Measured]]:
+    ) -> tuple[Mapping[str, Tally], list[PrivateValues]]:
         measures = {m.column: m for m in release.measures}
         cut = []
         for _, plan, run in self.cuts:
@@ -241,7 +241,7 @@ def exactly_whole(steps: Fraction) -> int:
 class _Runner:
     """One release, compiled once for all databases."""
 
-    bounded: Bounded
+    bounded: CertifiedRelease
     run: Any
     counts: tuple[Any, ...] = ()
     """For each order statistic, what counts its cells."""
@@ -262,7 +262,7 @@ class _Runner:
             found.append(groups)
         return found
 
-    def measured(self, database: Database) -> Measured:
+    def measured(self, database: Database) -> PrivateValues:
         release = self.bounded.release
         if not release.measures:  # order statistics alone: the statement is never sent
             return {}
@@ -281,7 +281,7 @@ class _Runner:
         return found
 
 
-def _shown_keys(bounded: Bounded) -> Any:
+def _shown_keys(bounded: CertifiedRelease) -> Any:
     """Keys that a list leaves out are computed and never shown."""
     names = [k.name for k in bounded.release.exact.keys]
     lists = {
@@ -323,7 +323,7 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
     return None if prepared is None else target_of(text, prepared, world, findings)
 
 
-def target_of(text: str, prepared: Prepared, world: World, findings: Findings) -> Target:
+def target_of(text: str, prepared: Decomposition, world: World, findings: Findings) -> Target:
     """Give a bounded query as a target; the text only names it."""
     findings.accepted += 1
     for bounded in prepared.bounded:
@@ -417,7 +417,7 @@ def rules_of(certificate: Certificate) -> set[str]:
 
 
 def _comparisons(
-    bounded: Bounded, certificate: Certificate, before: Measured, after: Measured
+    bounded: CertifiedRelease, certificate: Certificate, before: PrivateValues, after: PrivateValues
 ) -> Iterator[tuple[str, str, Fraction, Fraction]]:
     """Give each claim about a pair of neighbors: its name, the measure, what is claimed, what is so."""
     release = bounded.release
@@ -481,7 +481,7 @@ def _limit_comparisons(
 
 
 def _rank_comparisons(
-    bounded: Bounded, certificate: Certificate, before: list[Cells], after: list[Cells]
+    bounded: CertifiedRelease, certificate: Certificate, before: list[Cells], after: list[Cells]
 ) -> Iterator[tuple[str, str, Fraction, Fraction]]:
     """Give how far the rank distances of two points move apart, summed over the groups, by the definition."""
     for ranked, one, two in zip(bounded.release.ranked, before, after, strict=True):

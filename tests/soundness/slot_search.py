@@ -47,7 +47,7 @@ from secant.plan.rewrites.rewrite import normalize, transform
 from secant.policy.policy import Protection
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, SmoothSensitivity, Surveyed, is_still
-from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import CertifiedRelease, Decomposition, PublicFacts, prepare
 from secant.sql.bind import from_sql
 
 TRIES = 12
@@ -67,7 +67,7 @@ class Question:
     target: Target
     world: SlotWorld
     plan: n.Relation | None = None
-    prepared: Prepared | None = None
+    prepared: Decomposition | None = None
     known: Database = field(default_factory=dict)
     """A database whose public part was looked up."""
     lookups: tuple[tuple[str, Answer], ...] = ()
@@ -181,7 +181,7 @@ def bounded(draw: random.Random, question: Question) -> Question:
         Fraction(1), lambda relation: expected_rows(relation, policy, count), ends, count, fan
     )
     outcome = prepare(normalize(plan), policy, policy.protections, world.real.catalog, facts)
-    if not isinstance(outcome, Prepared):
+    if not isinstance(outcome, Decomposition):
         why = "raw rows" if not isinstance(outcome, tuple) else "; ".join(r.reason for r in outcome)
         return replace(question, refused=why)
     return replace(question, prepared=outcome, known=known, lookups=tuple(lookups))
@@ -357,7 +357,7 @@ def _claims(
         yield "the same groups", "", 0, int({*one[0]} != {*two[0]})
 
 
-def _ranks(certificate: Certificate, bounded: Bounded) -> Certificate:
+def _ranks(certificate: Certificate, bounded: CertifiedRelease) -> Certificate:
     """A certificate that says nothing of a rank says that it does not move."""
     missing = {
         r.column: GlobalBound(Fraction(0))
@@ -368,7 +368,7 @@ def _ranks(certificate: Certificate, bounded: Bounded) -> Certificate:
 
 
 def _smooth(
-    bounded: Bounded, certificate: Certificate, before: Reading, after: Reading, place: int
+    bounded: CertifiedRelease, certificate: Certificate, before: Reading, after: Reading, place: int
 ) -> Iterator[tuple[str, str, Any, Any]]:
     """Give what is claimed of surveyed bounds: they cover the motion of their group, and are smooth."""
     release = bounded.release
@@ -469,7 +469,7 @@ def _after(question: Question) -> n.Relation:
     return found
 
 
-def with_fixed_releases(question: Question) -> Prepared:
+def with_fixed_releases(question: Question) -> Decomposition:
     """Give an accepted question whose later stages read constants."""
     assert question.prepared is not None
     return with_constants(question.prepared, random.Random(question.text))

@@ -24,7 +24,7 @@ from secant.sensitivity.certificate import (
     Surveyed,
     Tallies,
 )
-from secant.sensitivity.portfolio import Bounded, Prepared
+from secant.sensitivity.portfolio import CertifiedRelease, Decomposition
 
 NUMBERS: Mapping[str, tuple[Any, ...]] = {
     "INTEGER": (0, 1, 1, 2, 3, 4, 7, -2, 10**6),
@@ -36,7 +36,7 @@ NUMBERS: Mapping[str, tuple[Any, ...]] = {
 MOST_ROWS = 12
 
 
-def has_stages(prepared: Prepared) -> bool:
+def has_stages(prepared: Decomposition) -> bool:
     """Whether a release reads an earlier one."""
     releases = [b.release for b in prepared.bounded]
     return any(_reads(a) for r in releases for a in (r.exact, *(x.cells for x in r.ranked)))
@@ -46,7 +46,7 @@ def _reads(relation: n.Relation) -> bool:
     return any(isinstance(node, n.Released) for node in n.walk(relation))
 
 
-def with_constants(prepared: Prepared, draw: random.Random) -> Prepared:
+def with_constants(prepared: Decomposition, draw: random.Random) -> Decomposition:
     """Give a query whose later stages read drawn constants."""
     if not has_stages(prepared):
         return prepared
@@ -113,7 +113,7 @@ def _changed(aggregate: n.Aggregate, put: Any) -> n.Aggregate:
     return changed
 
 
-def table_of(bounded: Bounded, draw: random.Random) -> n.Values:
+def table_of(bounded: CertifiedRelease, draw: random.Random) -> n.Values:
     """Draw what a release might have given: a row for each of some keys, any numbers beside them."""
     released = bounded.release.finish.input
     assert isinstance(released, n.Released)

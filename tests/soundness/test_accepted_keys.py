@@ -10,7 +10,7 @@ from joins_check import ANALYSES, BETAS, Findings, analysis_of, targets_of
 from chance import LONG
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.keys import Key, Trust, keys_of
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -18,7 +18,7 @@ from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity.certificate import Certificate, Refusal
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
+from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
 from secant.sensitivity.stability.analysis import StabilityAnalysis
 from secant.sql.bind import from_sql
 
@@ -74,7 +74,7 @@ def stability(policy: Policy) -> Certificate | Refusal:
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     facts = Facts(policy, CATALOG)
     release = enforce(aggregate, "release1", facts, policy.protections)
-    assert isinstance(release, Release)
+    assert isinstance(release, MeasuredAggregate)
     return StabilityAnalysis().bound(Request(release, facts, VISITS))
 
 
@@ -126,6 +126,6 @@ def test_explanations_name_what_was_accepted():
     plan = normalize(from_sql(JOINED, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     found = bound_aggregate(aggregate, "r", Context(Facts(both, CATALOG), (VISITS,)))
-    assert isinstance(found, Bounded)
+    assert isinstance(found, CertifiedRelease)
     (certificate,) = found.certificates
     assert claims(certificate) == ["accepted by the owner, not checked: (id) is a key of town"]

@@ -32,7 +32,7 @@ from secant.plan import nodes as n
 from secant.plan.facts import reads
 from secant.plan.rewrites.rewrite import normalize
 from secant.sensitivity.certificate import is_still
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 
 
 def open_doors(kind, cases):
@@ -42,7 +42,7 @@ def open_doors(kind, cases):
         outcome = prepare(
             normalize(case.plan), world.policy, world.policy.protections, world.catalog
         )
-        if isinstance(outcome, Prepared) and not _holds(case, outcome, world, kind):
+        if isinstance(outcome, Decomposition) and not _holds(case, outcome, world, kind):
             found.append(case.name)
     return found
 

@@ -18,7 +18,7 @@ from chance import LONG
 from secant.noise import choosing, shares
 from secant.noise.smooth import SurveyNoise
 from secant.plan.facts.facts import Facts
-from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
+from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
 
 EPSILON = 1.0
 TEXTS = (
@@ -74,7 +74,7 @@ def largest_loss(text, *, replaced=False, pairs=40):
     bounded = bound_aggregate(
         release.original, release.name, Context(Facts(place.policy, place.catalog), (place.protection,))
     )  # fmt: skip
-    assert isinstance(bounded, Bounded)
+    assert isinstance(bounded, CertifiedRelease)
     made = shares.calibrate(
         (bounded,), (place.protection,), Fraction(EPSILON), {place.protection.name: Fraction(0)}
     )

@@ -22,7 +22,7 @@ from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, TableFacts
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 DELTA = Fraction(1, 1000)
@@ -78,7 +78,7 @@ def most_likely(text, place, pairs):
     plan = normalize(from_sql(text, place.catalog))
     protections = place.policy.protections
     outcome = prepare(plan, place.policy, protections, place.catalog)
-    assert isinstance(outcome, Prepared), outcome
+    assert isinstance(outcome, Decomposition), outcome
     (bounded,) = outcome.bounded
     release = bounded.release
     made = shares.calibrate(

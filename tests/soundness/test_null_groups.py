@@ -13,14 +13,14 @@ from neighbor_check import Findings, World, check, rows_like
 
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.facts.domains import Listed
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.release.measured import in_steps
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 P = (("id", t.INTEGER), ("k", t.TEXT), ("h", t.INTEGER), ("v", t.INTEGER))
@@ -123,7 +123,7 @@ def test_values_that_move_keep_to_their_bounds_in_the_group_of_null():
     policy = Policy("", FACTS, (cells,), public=("q",))
     for text in (QUERIES[1], QUERIES[3]):
         outcome = prepare(normalize(from_sql(text, CATALOG)), policy, (cells,), CATALOG)
-        assert isinstance(outcome, Prepared)
+        assert isinstance(outcome, Decomposition)
         (b,) = outcome.bounded
         run, width = compiled(b.release.exact), len(b.release.exact.keys)
         for database, place in itertools.product(databases(20), range(2)):
@@ -154,5 +154,5 @@ def test_a_group_of_null_that_is_not_counted_is_found(monkeypatch):
 
     text = "SELECT j, count(DISTINCT pid) FROM q GROUP BY j"
     assert not searched("unit", (text,)).violations
-    monkeypatch.setattr(Release, "listed_values", property(without))
+    monkeypatch.setattr(MeasuredAggregate, "listed_values", property(without))
     assert searched("unit", (text,)).violations

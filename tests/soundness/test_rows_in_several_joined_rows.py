@@ -23,7 +23,7 @@ from secant.policy.file import read_policy
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity import combined
-from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
 from secant.sql.bind import from_sql
 
 CATALOG = catalog(
@@ -230,5 +230,5 @@ def test_what_has_no_proof_is_refused_with_a_reason(text, reason):
     policy = world(("1", "1"))
     plan = normalize(from_sql(text, CATALOG))
     found = prepare(plan, policy, policy.protections, CATALOG, PublicFacts(Fraction(3)))
-    assert not isinstance(found, Prepared)
+    assert not isinstance(found, Decomposition)
     assert any(reason in refusal.reason and refusal.hint for refusal in found), found

@@ -17,12 +17,12 @@ from test_every_slot import PROTECTED, statements
 
 from secant.noise.shares import calibrate
 from secant.plan.facts.reads import scans
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Protection
 from secant.sensitivity.certificate import is_still
 from secant.sensitivity.derivative.soften import soften
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 
 BASE = {
     "rows": Protection("base", "rows", Fraction(1), tables=("c",)),
@@ -53,7 +53,7 @@ def uncharged(world, asked, cases):
         outcome = prepare(
             normalize(case.plan), world.policy, world.policy.protections, world.catalog
         )
-        if isinstance(outcome, Prepared) and not _holds(case, outcome, world, asked, name):
+        if isinstance(outcome, Decomposition) and not _holds(case, outcome, world, asked, name):
             found.append(case.name)
     return found
 
@@ -92,7 +92,7 @@ def test_both_protections_pay_wherever_the_second_is_asked(base, asked, first):
 @pytest.mark.parametrize(("base", "asked"), [p for p in PAIRS if p[0] != "cells"])
 def test_the_old_fault_is_noticed(base, asked, monkeypatch):
     """A twin: only the sums of a release say which tables it reads, so that ranks are charged to the first alone."""
-    monkeypatch.setattr(Release, "aggregates", property(lambda release: (release.exact,)))
+    monkeypatch.setattr(MeasuredAggregate, "aggregates", property(lambda release: (release.exact,)))
     monkeypatch.setattr(soften, "scans", lambda aggregate: scans(aggregate.input))
     ranked = [c for c in direct_cases("c") if "an outer m" in c.name]
     assert uncharged(two_protections(base, asked, "base"), asked, ranked)

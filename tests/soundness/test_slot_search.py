@@ -36,7 +36,7 @@ from chance import LONG, fresh_seed
 from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.facts import ownership, reads
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.sensitivity.elastic import rules as elastic
 from secant.sensitivity.stability import rules as stability
 from secant.sql.bind import from_sql
@@ -176,7 +176,7 @@ def test_a_walk_that_skips_subqueries_is_refuted(combination, text, monkeypatch)
 
 def test_order_statistics_that_nobody_asks_what_they_read_are_refuted(monkeypatch):
     """The old fault: only the statement of the measures was looked into."""
-    monkeypatch.setattr(Release, "aggregates", property(lambda release: (release.exact,)))
+    monkeypatch.setattr(MeasuredAggregate, "aggregates", property(lambda release: (release.exact,)))
     for text in RANKED:
         assert refuted("rows", text) >= {"charged", "ranks"}
     for text in BESIDE:

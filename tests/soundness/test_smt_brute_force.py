@@ -13,7 +13,7 @@ from chance import LONG, chance
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, Protection, TableFacts
 from secant.schema import types as t
@@ -52,7 +52,7 @@ def asked(text):
     plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "r", Facts(POLICY, CATALOG), POLICY.protections)
-    assert isinstance(release, Release), release
+    assert isinstance(release, MeasuredAggregate), release
     return Request(release, Facts(POLICY, CATALOG), POLICY.protections[0])
 
 

@@ -23,7 +23,7 @@ from secant.plan.facts.domains import Looked
 from secant.plan.rewrites.rewrite import normalize, transform
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 ROUNDS = 400 if LONG else 6
@@ -104,7 +104,7 @@ def world_of(protection):
 def prepared_in(world, text):
     plan = normalize(from_sql(text, world.catalog))
     outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
-    assert isinstance(outcome, Prepared), outcome
+    assert isinstance(outcome, Decomposition), outcome
     return outcome
 
 

@@ -20,11 +20,11 @@ from secant.ledger.amounts import Charge
 from secant.ledger.state import charge_fields
 from secant.noise.query_plan import reading_of
 from secant.noise.shares import calibrate
-from secant.release.evidence import papers_of
-from secant.release.job import Job
+from secant.release.evidence import evidence_of
+from secant.release.release_plan import ReleasePlan
 from secant.sensitivity import bounding
 from secant.sensitivity.bounding import ANALYSES
-from secant.sensitivity.portfolio import Prepared
+from secant.sensitivity.portfolio import Decomposition
 from secant.sensitivity.truncation import analysis as clipping_analysis
 from secant.verifier import Verdict, verify
 
@@ -42,13 +42,13 @@ UNSEEN = {
 """Faults that the verifier does not look for, and why."""
 
 
-def job_of(prepared: Prepared, protections) -> Job:
+def job_of(prepared: Decomposition, protections) -> ReleasePlan:
     """Settle a release without an engine: nothing is printed, and nothing can be sent."""
     deltas = {p.name: p.delta / 100 for p in protections}
     noise = calibrate(prepared.bounded, protections, Fraction(1), deltas)
     readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
     traced = trace(prepared.post, {}, frozenset())
-    return Job(prepared, noise, {}, readings, traced, Fraction(95, 100), "", 100, {})
+    return ReleasePlan(prepared, noise, {}, readings, traced, Fraction(95, 100), "", 100, {})
 
 
 def verdict_on(name: str) -> Verdict | None:
@@ -61,7 +61,7 @@ def verdict_on(name: str) -> Verdict | None:
     protections = world.policy.protections
     job = job_of(prepared, protections)
     known = (world.policy, world.catalog)
-    papers = papers_of((case.text, None), prepared.post, job, known, protections, "")
+    papers = evidence_of((case.text, None), prepared.post, job, known, protections, "")
     charges = [
         charge_fields(Charge.of_event(name, cost.event))
         for name, cost in job.noise.paid.items()

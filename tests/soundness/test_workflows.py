@@ -24,12 +24,12 @@ from secant.plan.facts import parts
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.check import fit_policy
 from secant.policy.file import read_policy
-from secant.questions import Asked
+from secant.questions import Question
 from secant.release import cost_by_source as by_source
 from secant.release.cost_by_source import Source
 from secant.schema import types as t
 from secant.schema.catalog import Table, View, catalog
-from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
 from secant.sensitivity.stability import rules as stability
 from secant.sql.bind import from_sql
 from secant.workflows import Asking, run_workflow
@@ -99,13 +99,13 @@ def asked(script):
     def explained(known, text, part):
         plan = normalize(from_sql(text, known))
         found = prepare(plan, POLICY, POLICY.protections, known, PublicFacts(part.epsilon))
-        if not isinstance(found, Prepared):
+        if not isinstance(found, Decomposition):
             raise Refused("REF-101", "; ".join(r.reason for r in found))
         noise = calibrate(found.bounded, POLICY.protections, part.epsilon, part.deltas)
         jobs.append(SimpleNamespace(prepared=found, noise=noise))
         return jobs[-1]
 
-    numbers = Asked(
+    numbers = Question(
         Fraction(1), None, None, {"rows": Fraction(0)}, Fraction(19, 20), POLICY.protections
     )
     found = run_workflow(script, CATALOG, Asking(POLICY, numbers, explained, explained, None))

@@ -31,7 +31,7 @@ from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
 from secant.release.inferred_facts import SHARE, Lacking, countable, find, lacking_facts
 from secant.release.run import check_job
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 
 REQUIRED = 0.93
 """At a level of 95 %, what 200 releases may show of an interval that is exact."""
@@ -89,7 +89,7 @@ def lacking_in(db: Connection, text: str) -> tuple[Lacking, ...]:
     """Give the ranges and limits that a question lacks, which an analyst's question would find privately first."""
     protections = db.policy.protections
     with db._question(text) as (plan, _, facts):
-        if isinstance(prepare(plan, db.policy, protections, db.catalog, facts), Prepared):
+        if isinstance(prepare(plan, db.policy, protections, db.catalog, facts), Decomposition):
             return ()
         found = lacking_facts(plan, db.policy, protections, db.catalog, facts)
     return found if countable(found, db.policy, db.catalog) else ()

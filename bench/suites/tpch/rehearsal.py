@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.accuracy.noise_lineage import reliance
+from secant.accuracy.noise_lineage import noise_lineage
 from secant.engine import Connection
 from secant.engines.backend import Backend, Known, Session
 from secant.engines.print.print_sql import lower
@@ -18,7 +18,7 @@ from secant.noise.shares import calibrate
 from secant.plan.rewrites.rewrite import normalize
 from secant.questions import prepared_of
 from secant.release import run as releases
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
 from secant.sql.bind import from_sql
 
@@ -108,7 +108,7 @@ class Remembering:
 class Rehearsal:
     """A query that is ready to be released as often as one likes."""
 
-    job: Job
+    job: ReleasePlan
     noisy: tuple[bool, ...]
     """For each output column, whether noise decides its values."""
     analyses: tuple[str, ...]
@@ -118,7 +118,7 @@ class Rehearsal:
         """Give the rows of one more release."""
         return self.shown(engine).rows
 
-    def shown(self, engine: Session) -> releases.Shown:
+    def shown(self, engine: Session) -> releases.Result:
         """Give one more release with the errors that stand beside its numbers."""
         keys = releases.look_up_keys(self.job, engine)
         return releases.run(self.job, keys, engine, NoBudget())
@@ -132,7 +132,7 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
         job = releases.plan_release(prepared, noise, LEVEL, session, db.policy.limits)
-    relied = reliance(job)
+    relied = noise_lineage(job)
     analyses = {r for b in prepared.bounded for c in b.certificates for r in c.analysis.split(", ")}
     return Rehearsal(
         job,

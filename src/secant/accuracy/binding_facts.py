@@ -14,17 +14,17 @@ from secant.noise.intervals import Span
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Listed
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges, as_number
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.order_statistics import Candidates
 from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.staged_tables import reads_released
 from secant.sensitivity.certificate import ClippedContribution
-from secant.sensitivity.portfolio import Bounded
+from secant.sensitivity.portfolio import CertifiedRelease
 from secant.sensitivity.summands import never_negative
 
 
-def groups_cut(release: Release) -> int | None:
+def groups_cut(release: MeasuredAggregate) -> int | None:
     """Give the limit of groups that a unit counts in, where it may have more: by its rows, or by the keys."""
     if not n.holds(release.exact, n.TruncateGroups):  # asked for each output, and quickly said
         return None
@@ -40,7 +40,7 @@ def groups_cut(release: Release) -> int | None:
     return least if not reach or min(reach) > least else None
 
 
-def noise_alone_moves(b: Bounded) -> bool:
+def noise_alone_moves(b: CertifiedRelease) -> bool:
     """Whether noise alone moves what a release shows: no choice, no softening, no limit of groups, no earlier stage."""
     release = b.release
     return (
@@ -52,7 +52,7 @@ def noise_alone_moves(b: Bounded) -> bool:
     )
 
 
-def rests_on_found_limit(b: Bounded, column: str) -> bool:
+def rests_on_found_limit(b: CertifiedRelease, column: str) -> bool:
     """Whether a measure counts no more rows of a unit than a limit says that was found privately."""
     if not b.release.undeclared.limits:
         return False
@@ -61,7 +61,7 @@ def rests_on_found_limit(b: Bounded, column: str) -> bool:
     return cut or any(isinstance(x, ClippedContribution) for x in bounds)
 
 
-def below_and_above(release: Release, column: str) -> Span:
+def below_and_above(release: MeasuredAggregate, column: str) -> Span:
     """Give how far what was left out may lead from a measure to the true one, where nothing bounds it."""
     call = next(c for c in release.exact.aggregations if c.name == column)
     return (0.0 if never_negative(call) else -math.inf), math.inf
@@ -79,7 +79,7 @@ class Kept:
     high: End | None = None
 
 
-def ranges_used(release: Release) -> list[Kept]:
+def ranges_used(release: MeasuredAggregate) -> list[Kept]:
     """Give the numbers of which some values may lie outside of what only a declaration speaks for."""
     words = {
         call.name: m.words
@@ -123,7 +123,7 @@ def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
     return found
 
 
-def nobodys_rows(b: Bounded) -> bool:
+def nobodys_rows(b: CertifiedRelease) -> bool:
     """Whether rows without a unit would be left out: where their owner is looked up, or a limit may cut single rows."""
     looked_up = f"{b.release.name}.owner"
     if any(

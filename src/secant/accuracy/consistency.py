@@ -24,7 +24,7 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.show import same
 from secant.records import frozen
 from secant.release.measured import comparable, steps_of, value_of
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 
 MOST_NUMBERS, MOST_TOTALS = 300, 60
 """Of all levels together, and of all but the finest: every number is made of all of them."""
@@ -76,7 +76,11 @@ Tables = Mapping[str, n.Values]
 
 
 def agree(
-    bounded: Sequence[Bounded], tables: Tables, noise: Mapping[str, Noise], *, made_up: bool = False
+    bounded: Sequence[CertifiedRelease],
+    tables: Tables,
+    noise: Mapping[str, Noise],
+    *,
+    made_up: bool = False,
 ) -> tuple[Tables, Agreement]:
     """Give tables whose totals and parts agree; made-up numbers stay what they are, and get the errors only."""
     numbers: dict[Cell, Agreed] = {}
@@ -132,7 +136,7 @@ def agree(
 
 
 def _running(
-    bounded: Sequence[Bounded], tables: Tables, noise: Mapping[str, Noise]
+    bounded: Sequence[CertifiedRelease], tables: Tables, noise: Mapping[str, Noise]
 ) -> dict[str, RunningSums]:
     """Give the running sums of measures whose blocks of steps were drawn."""
     found = {}
@@ -152,7 +156,7 @@ def _running(
 class _Family:
     """Releases that group the same rows, the finest first: every other one is a sum over rows of the first."""
 
-    members: tuple[Bounded, ...]
+    members: tuple[CertifiedRelease, ...]
     sums: tuple[tuple[int, ...], ...]
     """For each row of the finest release, the row of each of the others that it is a part of."""
     sizes: tuple[int, ...]
@@ -182,7 +186,7 @@ class _Family:
         return any(isinstance(d, (Listed, Looked)) for d in domains)
 
 
-def _families(bounded: Sequence[Bounded], tables: Tables) -> Iterator[_Family]:
+def _families(bounded: Sequence[CertifiedRelease], tables: Tables) -> Iterator[_Family]:
     left = [b for b in bounded if _fits(b)]
     while left:
         first, *_ = left
@@ -193,13 +197,13 @@ def _families(bounded: Sequence[Bounded], tables: Tables) -> Iterator[_Family]:
             yield found
 
 
-def _fits(b: Bounded) -> bool:
+def _fits(b: CertifiedRelease) -> bool:
     """Whether the true numbers of a release add up: its groups are all there, and noise alone moves them."""
     chosen = any(isinstance(d, (Chosen, Stepped)) for d in b.release.domains)
     return noise_alone_moves(b) and not chosen
 
 
-def _same_rows(a: Bounded, b: Bounded) -> bool:
+def _same_rows(a: CertifiedRelease, b: CertifiedRelease) -> bool:
     """Whether two releases compute the same of the same rows, in other groups."""
     one, other = a.release.original, b.release.original
     if one.input != other.input or len(one.aggregations) != len(other.aggregations):
@@ -211,7 +215,7 @@ def _same_rows(a: Bounded, b: Bounded) -> bool:
     )
 
 
-def _family(alike: list[Bounded], tables: Tables) -> _Family | None:
+def _family(alike: list[CertifiedRelease], tables: Tables) -> _Family | None:
     ordered = sorted(alike, key=lambda b: -len(b.release.original.keys))
     if len(ordered) < 2:
         return None
@@ -239,7 +243,7 @@ def _family(alike: list[Bounded], tables: Tables) -> _Family | None:
     return _Family(tuple(ordered), sums, sizes, _chain(ordered))
 
 
-def _places(coarse: Bounded, fine: Bounded) -> tuple[int, ...] | None:
+def _places(coarse: CertifiedRelease, fine: CertifiedRelease) -> tuple[int, ...] | None:
     """Give where the keys of one release stand among those of another; None if one is not there."""
     found = []
     for key in coarse.release.original.keys:
@@ -254,7 +258,7 @@ def _places(coarse: Bounded, fine: Bounded) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _chain(ordered: list[Bounded]) -> tuple[int, ...]:
+def _chain(ordered: list[CertifiedRelease]) -> tuple[int, ...]:
     """Give members of which each is a sum over the next one, from the coarsest to the finest."""
     chain = [0]
     for i, b in enumerate(ordered[1:], 1):
@@ -263,7 +267,7 @@ def _chain(ordered: list[Bounded]) -> tuple[int, ...]:
     return tuple(reversed(chain))
 
 
-def _additive(members: tuple[Bounded, ...]) -> Iterator[int]:
+def _additive(members: tuple[CertifiedRelease, ...]) -> Iterator[int]:
     """Give the measures that add up over groups, if all members have them alike."""
     measures = [b.release.measures for b in members]
     if len({len(m) for m in measures}) > 1:
@@ -281,13 +285,13 @@ def _additive(members: tuple[Bounded, ...]) -> Iterator[int]:
             yield place
 
 
-def _shown_alone(b: Bounded, place: int) -> bool:
+def _shown_alone(b: CertifiedRelease, place: int) -> bool:
     """Whether a measure is shown as it is: averages do not add up, and keep the narrower ends of two numbers."""
     column = b.release.measures[place].column
     return any(columns_of(item.expression) == {column} for item in b.release.finish.items)
 
 
-def _law(b: Bounded, column: str, noise: Mapping[str, Noise]) -> LawfulNoise | None:
+def _law(b: CertifiedRelease, column: str, noise: Mapping[str, Noise]) -> LawfulNoise | None:
     """Give noise of one law; where a limit was chosen or found, what that cut off is in no law."""
     found = noise.get(column)
     if not isinstance(found, LawfulNoise) or found.candidates(1) or rests_on_found_limit(b, column):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from fractions import Fraction
 
-from secant.accuracy.noise_lineage import Reliance, reliance
-from secant.accuracy.reported_error import stated_ranks
+from secant.accuracy.noise_lineage import NoiseLineage, noise_lineage
+from secant.accuracy.reported_error import reported_ranks
 from secant.accuracy.sizes import Guess, guesses
 from secant.engines.backend import Session
 from secant.noise.measure_noise import Noise
@@ -24,10 +24,10 @@ from secant.plan.evaluate.values import Failure
 from secant.plan.rewrites.rewrite import columns_of
 from secant.policy.policy import Policy
 from secant.records import frozen
-from secant.release.job import Job, Keys
 from secant.release.measured import value_of
-from secant.release.run import Shown, finish, from_engine, released_fields
-from secant.sensitivity.portfolio import Bounded, PublicFacts
+from secant.release.release_plan import Keys, ReleasePlan
+from secant.release.run import Result, finish, from_engine, released_fields
+from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
 
 PROBES = (1, 3)
 """Two answers whose parts have no common factor: an error that is the same beside both does not depend on them."""
@@ -38,7 +38,7 @@ SAME = 1e-6
 
 
 @frozen
-class Foreseen:
+class Forecast:
     """What is known of printed errors before anything is spent."""
 
     errors: Mapping[str, float | None]
@@ -52,38 +52,38 @@ class Foreseen:
 
 
 def foresee(
-    job: Job,
+    job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
     policy: Policy,
     facts: PublicFacts,
     *,
     thorough: bool = True,
-) -> Foreseen:
+) -> Forecast:
     """Give for each noisy output the error that will be printed: at most, in ranks, or at the expected size."""
-    errors = foreseen_errors(job, keys, session, thorough=thorough)
+    errors = forecast_errors(job, keys, session, thorough=thorough)
     ranks = _ranks(job)
     expected = guesses(job, keys, policy, facts)
     rough = _roughly(job, keys, session, expected, {o for o, e in errors.items() if e is None})
     found = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
-    return Foreseen(found, {o: rows for o, (_, rows) in rough.items()}, frozenset(ranks), expected)
+    return Forecast(found, {o: rows for o, (_, rows) in rough.items()}, frozenset(ranks), expected)
 
 
-def _ranks(job: Job) -> dict[str, float]:
+def _ranks(job: ReleasePlan) -> dict[str, float]:
     """Give for each order statistic how many ranks it may be off (noise.ranks)."""
-    ((*found,),) = stated_ranks(job, 1) or [[]]
+    ((*found,),) = reported_ranks(job, 1) or [[]]
     return {o: r for o, r in zip(job.traced.outputs, found, strict=False) if r is not None}
 
 
 def _roughly(
-    job: Job,
+    job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
     expected: Mapping[str, Guess],
     outputs: set[str],
 ) -> dict[str, tuple[float, float]]:
     """Give the error beside answers of the expected size, and how many rows are expected, for some outputs."""
-    relied = reliance(job)
+    relied = noise_lineage(job)
     named = {m.column: b.release.name for b in job.prepared.bounded for m in b.release.measures}
     guessed = {c for guess in expected.values() for c in guess.steps}
     wanted = {o for o in outputs if relied.columns[o] <= guessed}
@@ -115,11 +115,14 @@ def _roughly(
 
 
 def _expected(
-    job: Job, keys: Mapping[str, Keys | None], expected: Mapping[str, Guess], side: Fraction | int
+    job: ReleasePlan,
+    keys: Mapping[str, Keys | None],
+    expected: Mapping[str, Guess],
+    side: Fraction | int,
 ) -> dict[str, n.Values]:
     """Make up released tables of the expected size, somewhere between the ends of what is expected."""
 
-    def number(b: Bounded, index: int, place: int, column: str) -> int:
+    def number(b: CertifiedRelease, index: int, place: int, column: str) -> int:
         guess = expected.get(b.release.name)
         low, high = (0.0, 0.0) if guess is None else guess.steps.get(column, (0.0, 0.0))
         return round(low + float(side) * (high - low))
@@ -127,15 +130,15 @@ def _expected(
     return {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
 
 
-def foreseen_errors(
-    job: Job, keys: Mapping[str, Keys | None], session: Session, *, thorough: bool = True
+def forecast_errors(
+    job: ReleasePlan, keys: Mapping[str, Keys | None], session: Session, *, thorough: bool = True
 ) -> dict[str, float | None]:
     """Give for each output that noise moves the error that will be printed at most; None where draws decide.
 
     Limits that are chosen privately are tried one by one, which takes time; unless `thorough`, None stands for what
     depends on them.
     """
-    relied = reliance(job)
+    relied = noise_lineage(job)
     noisy = [o for o in job.traced.outputs if relied.columns[o]]
     choosing = {c for c, noise in job.noise.noise.items() if noise.candidates(1)}
     open_ = {o for o in noisy if relied.columns[o] & choosing}
@@ -159,13 +162,13 @@ def foreseen_errors(
 
 
 def _shown(
-    job: Job,
+    job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
     noise: Mapping[str, Noise],
-    relied: Reliance,
+    relied: NoiseLineage,
     noisy: list[str],
-) -> list[Shown]:
+) -> list[Result]:
     """Give what would be shown at a choice of limits, probe by probe."""
     some = _few(job, keys, relied, noisy)
     found = [_made_up(job, some, session, probe, noise) for probe in PROBES]
@@ -175,7 +178,7 @@ def _shown(
 
 
 def _few(
-    job: Job, keys: Mapping[str, Keys | None], relied: Reliance, noisy: list[str]
+    job: ReleasePlan, keys: Mapping[str, Keys | None], relied: NoiseLineage, noisy: list[str]
 ) -> Mapping[str, Keys | None]:
     """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
     measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
@@ -186,7 +189,9 @@ def _few(
     return {name: found if found is None else found[:FEW] for name, found in keys.items()}
 
 
-def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output: str) -> bool:
+def _settled(
+    job: ReleasePlan, keys: Mapping[str, Keys | None], relied: NoiseLineage, output: str
+) -> bool:
     """Whether all that the printed error of an output depends on is public or tried."""
     used = relied.columns[output]
     noise = job.noise.noise
@@ -200,7 +205,7 @@ def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output
     return len(choosing) <= 1 and not (relied.rows and unknown)
 
 
-def _error_of_all(drawn: list[Shown], place: int) -> float | None:
+def _error_of_all(drawn: list[Result], place: int) -> float | None:
     """Give the largest error of a column, if errors are the same whatever is drawn."""
     errors = [shown.errors for shown in drawn]
     if any(not rows for rows in errors) or len({len(rows or ()) for rows in errors}) > 1:
@@ -214,7 +219,7 @@ def _error_of_all(drawn: list[Shown], place: int) -> float | None:
     return worst
 
 
-def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, Noise]]:
+def _choices(job: ReleasePlan, keys: Mapping[str, Keys | None]) -> list[dict[str, Noise]]:
     """Give what the private choice of limits may come to: each limit of each measure beside the least of the others.
 
     The least limits cut off most units, so no combination cuts more off a measure, or gives it more noise.
@@ -231,15 +236,15 @@ def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, Noise]
 
 
 def _made_up(
-    job: Job,
+    job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
     probe: int,
     noise: Mapping[str, Noise],
-) -> Shown:
+) -> Result:
     """Give the answer that would be shown if made-up numbers had been released."""
 
-    def number(b: Bounded, index: int, place: int, column: str) -> int:
+    def number(b: CertifiedRelease, index: int, place: int, column: str) -> int:
         # Large, so that no limit of the display is near, and without a common factor from probe to probe.
         return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
 
@@ -259,7 +264,7 @@ def _computed(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
 
 
 def _table(
-    b: Bounded, keys: Keys | None, number: Callable[[Bounded, int, int, str], int]
+    b: CertifiedRelease, keys: Keys | None, number: Callable[[CertifiedRelease, int, int, str], int]
 ) -> n.Values:
     fields = released_fields(b)
     shown = keys if keys is not None else [(None,) * len(b.release.exact.keys)]

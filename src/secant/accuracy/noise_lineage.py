@@ -17,15 +17,15 @@ from secant.plan.functions.windows import breaks_ties
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of
 from secant.records import frozen
-from secant.release.job import Job
-from secant.sensitivity.portfolio import Bounded
+from secant.release.release_plan import ReleasePlan
+from secant.sensitivity.portfolio import CertifiedRelease
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 
 
 @frozen
-class Reliance:
+class NoiseLineage:
     """What decides the values of a relation, column by column, and what decides its rows."""
 
     columns: Mapping[str, Names]
@@ -40,18 +40,18 @@ class Reliance:
         return self.rows.union(self.order, *self.columns.values())
 
 
-Rule = Callable[..., Reliance]
+Rule = Callable[..., NoiseLineage]
 RELIES: RuleTable[Rule] = RuleTable("reliance on noise")
 
 
 @frozen
 class _Known:
-    releases: Mapping[str, Reliance]
+    releases: Mapping[str, NoiseLineage]
     outer: Mapping[str, Names] = field(default_factory=dict)
     """Columns of the queries around a subquery."""
-    done: dict[n.Node, Reliance] = field(default_factory=dict)
+    done: dict[n.Node, NoiseLineage] = field(default_factory=dict)
 
-    def of(self, relation: n.Relation) -> Reliance:
+    def of(self, relation: n.Relation) -> NoiseLineage:
         if relation not in self.done:
             rule = RELIES.find(relation)
             if rule is None:
@@ -76,16 +76,18 @@ class _Known:
         return found
 
 
-def reliance(job: Job) -> Reliance:
+def noise_lineage(job: ReleasePlan) -> NoiseLineage:
     """Say which noisy measures decide the values of each output, and which rows are shown."""
-    releases: dict[str, Reliance] = {}
+    releases: dict[str, NoiseLineage] = {}
     for b in job.prepared.bounded:
         releases[b.release.name] = _released(b, job, releases)
     found = _Known(releases).of(job.traced.plan)
-    return Reliance({o: found.columns[o] for o in job.traced.outputs}, found.rows, found.order)
+    return NoiseLineage({o: found.columns[o] for o in job.traced.outputs}, found.rows, found.order)
 
 
-def _released(b: Bounded, job: Job, before: Mapping[str, Reliance]) -> Reliance:
+def _released(
+    b: CertifiedRelease, job: ReleasePlan, before: Mapping[str, NoiseLineage]
+) -> NoiseLineage:
     """Say what a release shows: its own noise, and the noise of what it read."""
     read = {
         node.name
@@ -101,8 +103,8 @@ def _released(b: Bounded, job: Job, before: Mapping[str, Reliance]) -> Reliance:
     keys = {k.name: NOTHING for k in b.release.exact.keys}  # which there are is the matter of rows
     columns = {f.name: earlier | ({f.name} & drawn) for f in table.columns} | keys
     if not any(isinstance(d, Chosen) for d in b.release.domains):
-        return Reliance(columns, NOTHING)
-    return Reliance(columns, earlier | ({b.release.selector or ""} & drawn))
+        return NoiseLineage(columns, NOTHING)
+    return NoiseLineage(columns, earlier | ({b.release.selector or ""} & drawn))
 
 
 def _union(parts: Iterable[Names]) -> Names:
@@ -110,46 +112,46 @@ def _union(parts: Iterable[Names]) -> Names:
 
 
 @RELIES.rule(n.Scan)
-def _scan(node: n.Scan, known: _Known) -> Reliance:
-    return Reliance({f.name: NOTHING for f in fields_of(node)}, NOTHING)
+def _scan(node: n.Scan, known: _Known) -> NoiseLineage:
+    return NoiseLineage({f.name: NOTHING for f in fields_of(node)}, NOTHING)
 
 
 @RELIES.rule(n.Values)
-def _values(node: n.Values, known: _Known) -> Reliance:
-    return Reliance({f.name: NOTHING for f in node.columns}, NOTHING)
+def _values(node: n.Values, known: _Known) -> NoiseLineage:
+    return NoiseLineage({f.name: NOTHING for f in node.columns}, NOTHING)
 
 
 @RELIES.rule(n.Released)
-def _read(node: n.Released, known: _Known) -> Reliance:
+def _read(node: n.Released, known: _Known) -> NoiseLineage:
     return known.releases[node.name]
 
 
 @RELIES.rule(n.Filter)
-def _filter(node: n.Filter, known: _Known) -> Reliance:
+def _filter(node: n.Filter, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
     chosen = known.scalar(node.predicate, below.columns)
-    return Reliance(below.columns, below.rows | chosen, below.order)
+    return NoiseLineage(below.columns, below.rows | chosen, below.order)
 
 
 @RELIES.rule(n.Project)
-def _project(node: n.Project, known: _Known) -> Reliance:
+def _project(node: n.Project, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
     items = {i.name: known.scalar(i.expression, below.columns) for i in node.items}
-    return Reliance(items, below.rows, below.order)
+    return NoiseLineage(items, below.rows, below.order)
 
 
 @RELIES.rule(n.Join)
-def _join(node: n.Join, known: _Known) -> Reliance:
+def _join(node: n.Join, known: _Known) -> NoiseLineage:
     left, right = known.of(node.left), known.of(node.right)
     columns = {**left.columns, **right.columns}
     chosen = known.scalar(node.condition, columns) | right.rows
     if node.kind == "left":  # whether a value or NULL stands there
         columns = {**left.columns, **{c: x | chosen for c, x in right.columns.items()}}
-    return Reliance(columns, left.rows | chosen, left.order | right.order)
+    return NoiseLineage(columns, left.rows | chosen, left.order | right.order)
 
 
 @RELIES.rule(n.Aggregate)
-def _aggregate(node: n.Aggregate, known: _Known) -> Reliance:
+def _aggregate(node: n.Aggregate, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
     keys = {k.name: known.scalar(k.expression, below.columns) for k in node.keys}
     grouped = _union(keys.values())
@@ -160,44 +162,44 @@ def _aggregate(node: n.Aggregate, known: _Known) -> Reliance:
         | grouped
         for a in node.aggregations
     }
-    return Reliance({**keys, **found}, below.rows | grouped if node.keys else NOTHING)
+    return NoiseLineage({**keys, **found}, below.rows | grouped if node.keys else NOTHING)
 
 
 @RELIES.rule(n.Window)
-def _window(node: n.Window, known: _Known) -> Reliance:
+def _window(node: n.Window, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
     ties = (
         below.rows.union(*below.columns.values()) if any(map(breaks_ties, node.calls)) else NOTHING
     )
     found = {c.name: known.scalar(c, below.columns) | below.rows | ties for c in node.calls}
-    return Reliance({**below.columns, **found}, below.rows, below.order)
+    return NoiseLineage({**below.columns, **found}, below.rows, below.order)
 
 
 @RELIES.rule(n.Distinct)
-def _distinct(node: n.Distinct, known: _Known) -> Reliance:
+def _distinct(node: n.Distinct, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
-    return Reliance(below.columns, below.rows.union(*below.columns.values()), below.order)
+    return NoiseLineage(below.columns, below.rows.union(*below.columns.values()), below.order)
 
 
 @RELIES.rule(n.Sort)
-def _sort(node: n.Sort, known: _Known) -> Reliance:
+def _sort(node: n.Sort, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
     order = _union(known.scalar(k.expression, below.columns) for k in node.keys)
-    return Reliance(below.columns, below.rows, below.order | order)
+    return NoiseLineage(below.columns, below.rows, below.order | order)
 
 
 @RELIES.rule(n.Limit)
-def _limit(node: n.Limit, known: _Known) -> Reliance:
+def _limit(node: n.Limit, known: _Known) -> NoiseLineage:
     below = known.of(node.input)
-    return Reliance(below.columns, below.rows | below.order, below.order)
+    return NoiseLineage(below.columns, below.rows | below.order, below.order)
 
 
 @RELIES.rule(n.Union, n.Intersect, n.Except)
-def _set(node: n.Union | n.Intersect | n.Except, known: _Known) -> Reliance:
+def _set(node: n.Union | n.Intersect | n.Except, known: _Known) -> NoiseLineage:
     left, right = known.of(node.left), known.of(node.right)
     names = [f.name for f in node.columns]
     pairs = zip(left.columns.values(), right.columns.values(), strict=True)
     columns = {name: a | b for name, (a, b) in zip(names, pairs, strict=True)}
     plain = isinstance(node, n.Union) and node.all
     rows = left.rows | right.rows | (NOTHING if plain else _union(columns.values()))
-    return Reliance(columns, rows)
+    return NoiseLineage(columns, rows)

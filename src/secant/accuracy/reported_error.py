@@ -33,9 +33,9 @@ from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.order_statistics import Grid
 from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.release.staged_tables import reads_released
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 
 Settled = Mapping[str, Noise]
 """Measure column -> its noise, with the limit that was chosen where one was."""
@@ -57,7 +57,7 @@ class Closed:
 
 
 @frozen
-class Stated:
+class ReportedEnds:
     """Ends of every cell; None where nothing noisy is seen, or where the data decide."""
 
     certain: list[list[Span | None]]
@@ -68,10 +68,10 @@ class Stated:
     """They hold usually, for what limits cut is estimated; None where nothing is estimated."""
 
 
-def stated_ends(job: Job, closed: Closed, settled: Settled) -> Stated:
+def reported_ends(job: ReleasePlan, closed: Closed, settled: Settled) -> ReportedEnds:
     """Give the ends of every cell."""
     columns = [_column_ends(job, output, closed, settled) for output in job.traced.outputs]
-    return Stated(
+    return ReportedEnds(
         *([list(row) for row in zip(*(c[i] for c in columns), strict=True)] for i in range(3))
     )
 
@@ -80,7 +80,7 @@ Ends = list[Span | None]
 
 
 def _column_ends(
-    job: Job, output: str, closed: Closed, settled: Settled
+    job: ReleasePlan, output: str, closed: Closed, settled: Settled
 ) -> tuple[Ends, Ends, Ends]:
     nothing: Ends = [None] * len(closed.rows)
     scalar = job.traced.made.get(output)
@@ -90,19 +90,19 @@ def _column_ends(
     used = {d.column for d in noise.values()}
     measured = used & settled.keys()
     cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
-    alone = _Stated(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
+    alone = _Reported(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
     if used & _beyond(job):
         # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
         return nothing, alone if measured == used else nothing, nothing
     found = alone
     openly = _cut_openly(job, used)
     if cutting or openly or used & thresholds_of(job).keys():
-        stated = _Stated(job, closed, settled, scalar, noise)
+        stated = _Reported(job, closed, settled, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
     usual = nothing
     estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1)) is not None}
     if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
-        stated = _Stated(job, closed, settled, scalar, noise, usual=True)
+        stated = _Reported(job, closed, settled, scalar, noise, usual=True)
         usual = stated.ends(output, 0, cut=True)
         place = closed.names.index(output)
         shown = [number_of(row[place]) for row in closed.rows]
@@ -115,12 +115,12 @@ def _column_ends(
     return found, alone if measured == used else nothing, usual
 
 
-def _beyond(job: Job) -> frozenset[str]:
+def _beyond(job: ReleasePlan) -> frozenset[str]:
     """Give the columns that values outside of a range would move which was found privately."""
     return frozenset().union(*(b.release.undeclared.columns for b in job.prepared.bounded))
 
 
-def _cut_openly(job: Job, used: set[str]) -> bool:
+def _cut_openly(job: ReleasePlan, used: set[str]) -> bool:
     """Whether a limit cuts measures that are used, of which nothing says how much it cuts."""
     return any(
         _open(b, m.column)
@@ -130,16 +130,16 @@ def _cut_openly(job: Job, used: set[str]) -> bool:
     )
 
 
-def _open(b: Bounded, column: str) -> bool:
+def _open(b: CertifiedRelease, column: str) -> bool:
     """Whether units may have more groups than are counted, or more rows than a limit that was found privately."""
     return groups_cut(b.release) is not None or rests_on_found_limit(b, column)
 
 
 @dataclass(slots=True)
-class _Stated:
+class _Reported:
     """One output while its ends are found."""
 
-    job: Job
+    job: ReleasePlan
     closed: Closed
     settled: Settled
     scalar: n.Scalar
@@ -274,7 +274,7 @@ def _unknown(level: Fraction) -> None:
     return
 
 
-def ends_of_grid(job: Job, column: str) -> Span | None:
+def ends_of_grid(job: ReleasePlan, column: str) -> Span | None:
     """Give the ends of the points that an order statistic is drawn from; None for any other column, and for dates."""
     for b in job.prepared.bounded:
         for r in b.release.ranked:
@@ -287,7 +287,7 @@ def ends_of_grid(job: Job, column: str) -> Span | None:
     return None
 
 
-def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
+def reported_ranks(job: ReleasePlan, rows: int) -> list[list[float | None]] | None:
     """Give for each order statistic how many rows it is off at most (noise.ranks); None if there is none."""
     noise = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
     found: list[float | None] = []
@@ -304,7 +304,7 @@ def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
     return [list(found) for _ in range(rows)] if any(x is not None for x in found) else None
 
 
-def _rows_off(job: Job, scalar: n.Scalar) -> float | None:
+def _rows_off(job: ReleasePlan, scalar: n.Scalar) -> float | None:
     """Give by how many rows a truth value is off that says whether a count is zero (noise.truths); None for others."""
     while isinstance(scalar, (n.Not, n.Attempt)):
         scalar = scalar.operand
@@ -365,7 +365,7 @@ def left_out(settled: Settled, measure: Measure, miss: float) -> Span:
 
 
 def leaves_out(
-    job: Job, settled: Settled, agreement: Agreement = NOTHING
+    job: ReleasePlan, settled: Settled, agreement: Agreement = NOTHING
 ) -> dict[str, object] | None:
     """Say what limits may have left out of an answer; None where nothing can be left out.
 
@@ -433,7 +433,7 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
     }
 
 
-def not_seen(job: Job, settled: Settled) -> dict[str, float] | None:
+def not_seen(job: ReleasePlan, settled: Settled) -> dict[str, float] | None:
     """Say whom the usual error cannot see: so few people, who each add far more than so much."""
     tallied = [
         (x, m)
@@ -452,6 +452,6 @@ def _declared(words: str, limit: float | None) -> dict[str, object]:
     return {"measure": words, "limit": limit, "units_cut_at_most": None, "level": None}
 
 
-def _in_use(b: Bounded, job: Job) -> bool:
+def _in_use(b: CertifiedRelease, job: ReleasePlan) -> bool:
     """Whether the rows as the release limits them are what is measured."""
     return bool(job.readings[b.release.name].exact) or bool(b.release.ranked)

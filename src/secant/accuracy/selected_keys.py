@@ -11,10 +11,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.noise.intervals import NoisyNumber
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 
 
-def thresholds_of(job: Job) -> dict[str, int]:
+def thresholds_of(job: ReleasePlan) -> dict[str, int]:
     """Give for each column that chose the keys of its release what it had to reach."""
     found: dict[str, int] = {}
     for b in job.prepared.bounded:

@@ -14,9 +14,9 @@ from secant.plan import nodes as n
 from secant.plan.facts.cardinality import expected_size
 from secant.policy.policy import Policy
 from secant.records import frozen
-from secant.release.job import Job, Keys
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.sensitivity.certificate import CannotBound
-from secant.sensitivity.portfolio import Bounded, PublicFacts
+from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
 from secant.sensitivity.summands import ends_of_row
 
 
@@ -31,7 +31,7 @@ class Guess:
 
 
 def guesses(
-    job: Job, keys: Mapping[str, Keys | None], policy: Policy, facts: PublicFacts
+    job: ReleasePlan, keys: Mapping[str, Keys | None], policy: Policy, facts: PublicFacts
 ) -> dict[str, Guess]:
     """Give for each release what is expected of it; none where a table's size or the number of groups is not public."""
     found: dict[str, Guess] = {}
@@ -48,7 +48,7 @@ def usual_groups(keys: Keys) -> int:
     return sum(None not in key for key in keys) or len(keys)
 
 
-def _guess(b: Bounded, rows: float) -> Guess:
+def _guess(b: CertifiedRelease, rows: float) -> Guess:
     steps: dict[str, tuple[float, float]] = {}
     for measure, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
         each = _each(call, measure.step)

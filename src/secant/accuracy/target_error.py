@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 
-from secant.accuracy.forecast import Foreseen
+from secant.accuracy.forecast import Forecast
 from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
 from secant.plan.facts.cardinality import one_table_rows
@@ -20,8 +20,8 @@ from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.rewrites.rewrite import columns_of
 from secant.policy.policy import Policy
 from secant.records import frozen
-from secant.release.job import Job
-from secant.sensitivity.portfolio import Bounded, PublicFacts
+from secant.release.release_plan import ReleasePlan
+from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
 
 Number = float | int | str | Decimal | Fraction
 
@@ -45,14 +45,14 @@ class Wanted:
     """Whether `amount` is a share of a reference that is still to be looked up."""
 
     def most(
-        self, job: Job, foreseen: Foreseen, policy: Policy, facts: PublicFacts
+        self, job: ReleasePlan, forecast: Forecast, policy: Policy, facts: PublicFacts
     ) -> dict[str, Fraction]:
         """Give what each noisy output may be off: the amount itself, or a share of something public."""
         if not self.share:
-            return dict.fromkeys(foreseen.errors, self.amount)
+            return dict.fromkeys(forecast.errors, self.amount)
         found = {}
-        for output in foreseen.errors:
-            whole = _reference(job, output, output in foreseen.ranks, policy, facts)
+        for output in forecast.errors:
+            whole = _reference(job, output, output in forecast.ranks, policy, facts)
             if whole is None:
                 raise Refused(
                     "REF-106",
@@ -83,7 +83,7 @@ def wanted_of(value: Number, what: str) -> Wanted:
 
 
 def _reference(
-    job: Job, output: str, in_ranks: bool, policy: Policy, facts: PublicFacts
+    job: ReleasePlan, output: str, in_ranks: bool, policy: Policy, facts: PublicFacts
 ) -> Fraction | None:
     """Give what a share of an output is a share of: rows of a whole table, or the least that a value can be."""
     made = job.traced.made_of.get(output)
@@ -108,13 +108,13 @@ def _undressed(scalar: n.Scalar) -> n.Scalar:
     return scalar
 
 
-def _counts_all(b: Bounded) -> set[str]:
+def _counts_all(b: CertifiedRelease) -> set[str]:
     return {
         a.name for a in b.release.exact.aggregations if a.function == "count" and not a.argument
     }
 
 
-def _whole_table(job: Job, policy: Policy, facts: PublicFacts) -> int | None:
+def _whole_table(job: ReleasePlan, policy: Policy, facts: PublicFacts) -> int | None:
     """Give the number of rows of the one table that is asked about as a whole, if it is declared or public."""
     if len(job.prepared.bounded) != 1:
         return None
@@ -124,9 +124,9 @@ def _whole_table(job: Job, policy: Policy, facts: PublicFacts) -> int | None:
     return one_table_rows(asked.input, policy, facts.count)
 
 
-def held(foreseen: Foreseen, most: Mapping[str, Fraction]) -> bool:
+def held(forecast: Forecast, most: Mapping[str, Fraction]) -> bool:
     """Whether every noisy number keeps to an error; raises where one is known only with the answer."""
-    for output, error in foreseen.errors.items():
+    for output, error in forecast.errors.items():
         if error is None:
             raise Refused(
                 "REF-106",
@@ -134,17 +134,17 @@ def held(foreseen: Foreseen, most: Mapping[str, Fraction]) -> bool:
                 hint="declare about how many `rows` each table has (averages), declare `limits` with truncation = "
                 '"fixed", or give epsilon and no wanted error',
             )
-    errors = foreseen.errors.items()
+    errors = forecast.errors.items()
     return all(Fraction(error) <= most[output] for output, error in errors if error is not None)
 
 
-def refuse_above(foreseen: Foreseen, most: Mapping[str, Fraction]) -> None:
+def refuse_above(forecast: Forecast, most: Mapping[str, Fraction]) -> None:
     """Refuse to spend where a public error is larger than is allowed."""
-    if not held(foreseen, most):
-        errors = {o: e for o, e in foreseen.errors.items() if e is not None}
+    if not held(forecast, most):
+        errors = {o: e for o, e in forecast.errors.items() if e is not None}
         output = max(errors, key=lambda o: Fraction(errors[o]) / most[o])
-        what = " ranks" if output in foreseen.ranks else ""
-        about = "about " if output in foreseen.rough else ""
+        what = " ranks" if output in forecast.ranks else ""
+        about = "about " if output in forecast.rough else ""
         raise Refused(
             "REF-106",
             f"the error of {output} would be {about}{errors[output]:.4g}{what}, more than the "

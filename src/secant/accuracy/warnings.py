@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
-from secant.accuracy.forecast import Foreseen
+from secant.accuracy.forecast import Forecast
 from secant.accuracy.sizes import Guess, usual_groups
 from secant.errors import WARNINGS
 from secant.numeric import interval as iv
@@ -24,8 +24,8 @@ from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges, as_number, declar
 from secant.policy.coverage import is_protected
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.release.job import Job, Keys
-from secant.sensitivity.portfolio import Bounded, PublicFacts
+from secant.release.release_plan import Keys, ReleasePlan
+from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
 from secant.sensitivity.summands import each_row
 
 CARELESS_EPSILON = 10
@@ -59,24 +59,24 @@ class Caution:
         return {"code": self.code, "message": self.message, "hint": self.hint}
 
 
-def cautions(
-    job: Job,
+def warnings_of(
+    job: ReleasePlan,
     plan: n.Relation,
     policy: Policy,
-    in_force: tuple[Protection, ...],
-    foreseen: Foreseen,
+    protections: tuple[Protection, ...],
+    forecast: Forecast,
     keys: Mapping[str, Keys | None],
     facts: PublicFacts,
 ) -> tuple[Caution, ...]:
     """Give all that should be known before a question is paid for, each once."""
     count = facts.count
-    drowned = list(_drowned(job, policy, foreseen, count))
+    drowned = list(_drowned(job, policy, forecast, count))
     found = [
         *drowned,
-        *([] if drowned else _rare(job, policy, foreseen.expected, keys, facts)),
-        *_hidden_keys(job, in_force),
+        *([] if drowned else _rare(job, policy, forecast.expected, keys, facts)),
+        *_hidden_keys(job, protections),
         *_strange_literals(plan, policy),
-        *_careless(job, policy, in_force, plan, count),
+        *_careless(job, policy, protections, plan, count),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -84,16 +84,18 @@ def cautions(
 # ── the error beside the value ───────────────────────────────────────────────────────────────────
 
 
-def _drowned(job: Job, policy: Policy, foreseen: Foreseen, count: Count) -> Iterator[Caution]:
-    for output, error in foreseen.errors.items():
-        if output in foreseen.ranks:
+def _drowned(
+    job: ReleasePlan, policy: Policy, forecast: Forecast, count: Count
+) -> Iterator[Caution]:
+    for output, error in forecast.errors.items():
+        if output in forecast.ranks:
             continue  # ranks have no range that is public
         width = _width(job, output)
         most = _largest(job, output, policy, count) if width is None else width
         # Who knows nothing of an average is off by half of its range at most.
         telling = most if width is None else width / 2
         if error is not None and telling is not None and most is not None and error >= telling:
-            about = "about " if output in foreseen.rough else ""
+            about = "about " if output in forecast.rough else ""
             yield Caution(
                 "WRN-001",
                 f"the error of {output}, {about}{_number(error)} at {_percent(job.level)}, is as large as its whole "
@@ -103,7 +105,7 @@ def _drowned(job: Job, policy: Policy, foreseen: Foreseen, count: Count) -> Iter
 
 
 def _rare(
-    job: Job,
+    job: ReleasePlan,
     policy: Policy,
     expected: Mapping[str, Guess],
     keys: Mapping[str, Keys | None],
@@ -126,7 +128,7 @@ def _rare(
             )
 
 
-def _small(job: Job, b: Bounded, guess: Guess) -> Iterator[Caution]:
+def _small(job: ReleasePlan, b: CertifiedRelease, guess: Guess) -> Iterator[Caution]:
     """Hold noise against the size that declared facts lead to expect: a usual answer may be drowned."""
     for measure, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
         low, high = guess.steps.get(measure.column, (0.0, 0.0))
@@ -146,7 +148,7 @@ def _small(job: Job, b: Bounded, guess: Guess) -> Iterator[Caution]:
             )
 
 
-def _width(job: Job, output: str) -> float | None:
+def _width(job: ReleasePlan, output: str) -> float | None:
     """Give how wide the range is that the answer keeps an output in: an average, and what is made of averages."""
     made = job.traced.made_of.get(output)
     range_ = EVERYTHING if made is None else Ranges(NOTHING_DECLARED).of(made)
@@ -156,7 +158,7 @@ def _width(job: Job, output: str) -> float | None:
     return float(high - low)
 
 
-def _largest(job: Job, output: str, policy: Policy, count: Count) -> float | None:
+def _largest(job: ReleasePlan, output: str, policy: Policy, count: Count) -> float | None:
     """Give how far two true values of an output can be apart, if that is public."""
     made = job.traced.made_of.get(output)
     while isinstance(made, (n.Attempt, n.Clamp)):
@@ -191,9 +193,9 @@ def _span_of(call: n.Aggregation, rows: n.Relation, policy: Policy, count: Count
     return None
 
 
-def trusting(foreseen: Foreseen) -> Iterator[Caution]:
+def trusting(forecast: Forecast) -> Iterator[Caution]:
     """Say which errors hold only if as many rows come as declared facts lead to expect."""
-    for output, rows in foreseen.rough.items():
+    for output, rows in forecast.rough.items():
         yield Caution(
             "WRN-008",
             f"the error of {output} was foreseen for about {_number(rows)} rows behind each number, by declared sizes: "
@@ -205,8 +207,8 @@ def trusting(foreseen: Foreseen) -> Iterator[Caution]:
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _hidden_keys(job: Job, in_force: tuple[Protection, ...]) -> Iterator[Caution]:
-    units = any(p.kind == "unit" for p in in_force)
+def _hidden_keys(job: ReleasePlan, protections: tuple[Protection, ...]) -> Iterator[Caution]:
+    units = any(p.kind == "unit" for p in protections)
     for b in job.prepared.bounded:
         choice = job.noise.choices.get(b.release.name)
         if choice is not None and choice.groups:
@@ -315,13 +317,13 @@ def _written(value: object) -> str:
 
 
 def _careless(
-    job: Job,
+    job: ReleasePlan,
     policy: Policy,
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     plan: n.Relation,
     count: Count,
 ) -> Iterator[Caution]:
-    for protection in in_force:
+    for protection in protections:
         epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
         if epsilon > CARELESS_EPSILON:
             yield Caution(

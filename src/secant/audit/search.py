@@ -30,15 +30,15 @@ from secant.policy.coverage import is_open
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.inspection import Unsealed, unsealed
-from secant.release.job import Job, Keys
 from secant.release.measured import comparable, in_steps
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.run import check_job, released_fields
 from secant.release.staged_tables import stage
 from secant.release.tallies import Tally, read_tallies
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution
-from secant.sql.query_context import one_question
+from secant.sql.query_context import query_context
 
 STEPS = 8
 """Small changes of the worst database before a new one is drawn."""
@@ -156,11 +156,11 @@ class _Search:
         return Drawing(catalog, policy, used, constants_of(plans), public)
 
     @contextmanager
-    def _settled(self) -> Iterator[tuple[Job, dict[str, Keys | None], Session]]:
+    def _settled(self) -> Iterator[tuple[ReleasePlan, dict[str, Keys | None], Session]]:
         """Give the question as it would be released, checked, with the session that would answer it."""
         epsilon, delta, protection = self.numbers
         drawn = self.connection
-        with one_question(self.text):
+        with query_context(self.text):
             asked = drawn._asked(epsilon, None, delta, LEVEL, protection)
             with drawn._question(self.text) as question:
                 job, keys = drawn._settling(self.text, question, asked).settled()
@@ -232,7 +232,9 @@ class _Figures:
     """Measure -> for each limit, how many units add more."""
 
 
-def _read(job: Job, keys: Mapping[str, Keys | None], engine: Session) -> dict[str, _Figures]:
+def _read(
+    job: ReleasePlan, keys: Mapping[str, Keys | None], engine: Session
+) -> dict[str, _Figures]:
     """Read all releases; later ones read constants, the same ones of all databases (workflow.staged)."""
     found = {}
     session = stage(engine, _constants(job))
@@ -247,7 +249,7 @@ def _read(job: Job, keys: Mapping[str, Keys | None], engine: Session) -> dict[st
     return found
 
 
-def _constants(job: Job) -> dict[str, n.Values]:
+def _constants(job: ReleasePlan) -> dict[str, n.Values]:
     """Give one row for each earlier release that later ones read."""
     return {
         b.release.name: n.Values(f, (tuple(as_kind(1, column.type) for column in f),))
@@ -257,8 +259,8 @@ def _constants(job: Job) -> dict[str, n.Values]:
 
 
 def _read_units(
-    b: Bounded,
-    job: Job,
+    b: CertifiedRelease,
+    job: ReleasePlan,
     units: Units,
     index: int,
     session: Session,
@@ -304,7 +306,7 @@ def _read_units(
 
 
 def _claims(
-    job: Job, protection: str, before: Mapping[str, _Figures], after: Mapping[str, _Figures]
+    job: ReleasePlan, protection: str, before: Mapping[str, _Figures], after: Mapping[str, _Figures]
 ) -> Iterator[tuple[Claim, Fraction, Fraction]]:
     """Give each claim about a pair of neighbors: what is certified, and what is so."""
     for b in job.prepared.bounded:
@@ -369,7 +371,7 @@ def _cut_claims(
 
 
 def _smooth_claims(
-    job: Job, column: str, one: _Figures, two: _Figures, claim: Any
+    job: ReleasePlan, column: str, one: _Figures, two: _Figures, claim: Any
 ) -> Iterator[tuple[Claim, Fraction, Fraction]]:
     """A smooth bound holds on either side, and does not leap."""
     noise = job.noise.noise[column]

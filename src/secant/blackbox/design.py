@@ -14,7 +14,7 @@ from typing import Literal
 
 from scipy import special
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.ledger.amounts import as_written
 from secant.noise.mechanisms.admission import round_up
 from secant.numeric.ball import Ball, ball, ceiling, decide, upper, working_precision
@@ -56,7 +56,7 @@ class Design:
         return 1 - (1 - self.gamma) * (1 - self.rho)
 
 
-@border
+@public_api
 def design(
     *,
     gamma: Number | None = None,

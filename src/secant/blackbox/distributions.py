@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from secant.blackbox.records import size_of, taken
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import exact, positive
 from secant.records import frozen
 
@@ -82,7 +82,7 @@ class _Resampled:
         return drawn.reset_index(drop=True) if hasattr(drawn, "iloc") else drawn
 
 
-@border
+@public_api
 def uniform(low: float = 0.0, high: float = 1.0, *, dimension: int | None = None) -> Distribution:
     """Give the uniform law on [low, high], or on a cube of that side.
 
@@ -94,7 +94,7 @@ def uniform(low: float = 0.0, high: float = 1.0, *, dimension: int | None = None
     return _named(f"uniform on [{low:g}, {high:g}]", "uniform", (low, high), dimension)
 
 
-@border
+@public_api
 def normal(
     mean: float = 0.0, deviation: float = 1.0, *, dimension: int | None = None
 ) -> Distribution:
@@ -105,14 +105,14 @@ def normal(
     return _named(name, "normal", (mean, deviation), dimension)
 
 
-@border
+@public_api
 def exponential(rate: float = 1.0, *, dimension: int | None = None) -> Distribution:
     """Give the exponential law of a rate."""
     positive(rate, "rate")
     return _named(f"exponential with rate {rate:g}", "exponential", (1 / rate,), dimension)
 
 
-@border
+@public_api
 def resample(records: Any, *, name: str) -> Distribution:
     """Give the law of one record drawn from `records`, which must be public."""
     if size_of(records) < 1:

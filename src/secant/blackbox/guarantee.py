@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.blackbox.design import Design, gamma_of
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.ledger.amounts import as_written
 from secant.noise.mechanisms.admission import round_up
 from secant.numeric.ball import ball, upper, working_precision
@@ -105,7 +105,7 @@ def promise(
     )
 
 
-@border
+@public_api
 def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
     """Give the γ that holds for a distribution at KL divergence at most τ, rounded up (blackbox.shift).
 
@@ -131,7 +131,7 @@ def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
     return shifted
 
 
-@border
+@public_api
 def together(*promises: RandomPrivacy) -> RandomPrivacy:
     """Give the promise of several releases about the same records, chosen in advance (blackbox.reuse).
 

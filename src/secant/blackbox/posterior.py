@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.ledger.amounts import as_written
 from secant.noise.mechanisms.selection import Choice, pick_exponential
 from secant.numeric.parameters import Number
@@ -45,7 +45,7 @@ class PosteriorSampler:
         return math.ceil(Fraction(sum(self.prior), min(self.prior)))
 
 
-@border
+@public_api
 def posterior(prior: Sequence[Number] | None = None) -> PosteriorSampler:
     """Give the mechanism that draws a parameter from its posterior; `prior` are shares of the candidates.
 

@@ -35,14 +35,14 @@ from secant.blackbox.respond import (
 )
 from secant.blackbox.result import BlackboxRelease, stated_error
 from secant.blackbox.sampling import check_function, evaluated, sample_sensitivity, worker_count
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
 from secant.sensitivity.bounds import Norm
 from secant.stats.budget import Allowance, Done, paid
 
 
-@border
+@public_api
 def release(
     function: Callable[[Any], Any],
     data: Any,

@@ -39,7 +39,7 @@ Listed = (
     | BernsteinNoise
     | PosteriorSampler
 )
-Calibrated = GlobalNoise | NormalNoise | Choice | LatticeNoise
+NoisePlan = GlobalNoise | NormalNoise | Choice | LatticeNoise
 
 MECHANISMS: tuple[Listed, ...] = (
     LaplaceNoise(),
@@ -129,7 +129,7 @@ def calibrated(
     least: Fraction,
     grid: Number | None,
     candidates: Sequence[Any] | None,
-) -> tuple[Calibrated | None, Respond]:
+) -> tuple[NoisePlan | None, Respond]:
     """Fix the noise by public numbers alone, and give what turns the private result into a release."""
     if not isinstance(mechanism, Listed):
         if candidates is not None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy
-from secant.blackbox.respond import Calibrated
+from secant.blackbox.respond import NoisePlan
 from secant.display.curves import noise_picture
 from secant.display.drawing import Picture
 from secant.noise.mechanisms.bernstein import LatticeNoise
@@ -34,7 +34,7 @@ class BlackboxRelease:
     guarantee: RandomPrivacy
     mechanism: str
     sensitivity: Sensitivity = field(repr=False)
-    noise: Calibrated | None = field(repr=False)
+    noise: NoisePlan | None = field(repr=False)
     level: Fraction
     error: float | None
     """What is exceeded with probability at most 1 - level: by each number, the score, the curve."""
@@ -90,7 +90,7 @@ class BlackboxRelease:
         return noise_picture(curve, self.error, title=title, note=note, axis=axis, y_label=y_label)
 
 
-def stated_error(noise: Calibrated | None, level: Fraction, size: int) -> float | None:
+def stated_error(noise: NoisePlan | None, level: Fraction, size: int) -> float | None:
     """Give what is exceeded with probability at most 1 - level; None if nobody can say."""
     if noise is None:
         return None
@@ -98,7 +98,7 @@ def stated_error(noise: Calibrated | None, level: Fraction, size: int) -> float 
     return float(Decimal(found.numerator) / Decimal(found.denominator))
 
 
-def _density(noise: Calibrated) -> list[tuple[float, float]] | None:
+def _density(noise: NoisePlan) -> list[tuple[float, float]] | None:
     """Give points of the density of one number's noise, or of a choice's weight by lost score."""
     places = [index / 50 for index in range(-300, 301)]
     if isinstance(noise, LatticeNoise):

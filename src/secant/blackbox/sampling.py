@@ -34,7 +34,7 @@ from secant.blackbox.records import neighbors, size_of
 from secant.blackbox.state import RunState, run_state
 from secant.blackbox.workers import Beat, Runs, Task, TimedOut, guarded, run_apart, run_here
 from secant.display.progress import progress as shown
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of, positive
 from secant.records import frozen
 from secant.sensitivity.bounds import Norm
@@ -86,7 +86,7 @@ def _seal(first: Any, second: Any) -> str:
     return sha256(first.tobytes() + second.tobytes()).hexdigest()[:32]
 
 
-@border
+@public_api
 def sample_sensitivity(
     function: Callable[[Any], Any],
     sampler: Distribution | Callable[[int, Generator], Any],

@@ -194,9 +194,9 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
         yield "Rows that belong to no unit do not count here."
 
 
-def hidden_lines(cautions: Sequence[Any]) -> Iterator[str]:
+def hidden_lines(warnings_of: Sequence[Any]) -> Iterator[str]:
     """Say beside an answer which rows it does not show, whatever it shows."""
-    for caution in cautions:
+    for caution in warnings_of:
         if caution.code == HIDDEN:
             yield f"{caution.message[:1].upper()}{caution.message[1:]}."
 

@@ -54,14 +54,14 @@ class Limits:
         for protection in [name for names in named for name in names]:
             if protection not in self.budgets:
                 raise UsageError("USE-005", f"there is no budget for protection {protection!r}")
-        in_force = {name.casefold() for name in self.budgets}
-        if len(in_force) < len(self.budgets):
+        protections = {name.casefold() for name in self.budgets}
+        if len(protections) < len(self.budgets):
             raise UsageError(
                 "USE-005", "two protections differ only in how their names are written"
             )
         before = [name for names in self.continues.values() for name in names]
         for name in (*before, *self.retired):
-            if name.casefold() in in_force:
+            if name.casefold() in protections:
                 raise UsageError("USE-005", f"protection {name!r} is in force, and not of the past")
         if not set(self.renewals.values()) <= set(RENEWALS):
             raise UsageError("USE-001", "a budget renews monthly or not at all")

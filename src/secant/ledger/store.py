@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.errors import BudgetError, UsageError
-from secant.evidence import Papers
+from secant.evidence import Evidence
 from secant.ledger.amounts import Budget, Charge, Spent
 from secant.ledger.export import export_lines
 from secant.ledger.history import Release, releases_of
@@ -162,7 +162,7 @@ class Ledger:
         *,
         analyst: str = "",
         note: Mapping[str, Any] | None = None,
-        papers: Papers | None = None,
+        evidence: Evidence | None = None,
         lease_seconds: int = 3600,
     ) -> Reservation:
         """Hold budget for a release in all protections at once, or raise BUD-001 and hold none.
@@ -183,7 +183,7 @@ class Ledger:
             now, when, short = self._short(transaction, held, analyst)
             if not short:
                 fields["lease_until"] = now + lease_seconds
-                self._keep(transaction, papers, fields)
+                self._keep(transaction, evidence, fields)
                 self._append(transaction, "reserve", when, fields)
         if short:  # raised after the transaction, so that what the sweep found stays written
             raise BudgetError(
@@ -195,11 +195,11 @@ class Ledger:
         return Reservation(self, fields["release"], held)
 
     @staticmethod
-    def _keep(transaction: Transaction, papers: Papers | None, fields: dict[str, Any]) -> None:
+    def _keep(transaction: Transaction, evidence: Evidence | None, fields: dict[str, Any]) -> None:
         """Keep the papers of a release, and name them in its record."""
-        if papers is not None:
-            fields["papers"] = papers.fields
-            for digest, paper in papers.bodies.items():
+        if evidence is not None:
+            fields["papers"] = evidence.fields
+            for digest, paper in evidence.bodies.items():
                 transaction.keep(digest, paper)
 
     def _reserved(
@@ -232,7 +232,7 @@ class Ledger:
         charges: Sequence[Charge],
         *,
         analyst: str = "",
-        papers: Papers | None = None,
+        evidence: Evidence | None = None,
     ) -> dict[str, Any]:
         """Pay for a stream and declare it, both or neither; give what was declared, now or before (ledger.stream).
 
@@ -248,7 +248,7 @@ class Ledger:
                 if not short:
                     fields = self._reserved(held, analyst, {"stream": name})
                     release = fields["release"]
-                    self._keep(transaction, papers, fields)
+                    self._keep(transaction, evidence, fields)
                     self._append(transaction, "reserve", when, {**fields, "lease_until": now})
                     self._append(transaction, "sent", when, {"release": release})
                     outcome = {"release": release, "outcome": "stream declared"}

@@ -23,7 +23,7 @@ from secant.noise.measure_noise import (
 from secant.noise.mechanisms.smooth import ROUGHEST, OptimalNoise, Rounding
 from secant.noise.smooth import SLACK, CurveNoise, SurveyNoise
 from secant.policy.policy import Protection
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound, SmoothBound
 from secant.sensitivity.certificate import (
     ClippedContribution,
@@ -48,7 +48,7 @@ SMOOTHNESS = 10
 
 
 def choose(
-    bounded: Sequence[Bounded],
+    bounded: Sequence[CertifiedRelease],
     protections: Sequence[Protection],
     shares: Mapping[str, Fraction],
     delta: Fraction,
@@ -76,7 +76,9 @@ def choose(
     return noise, normal
 
 
-def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Protection]) -> Noise:
+def _noise(
+    b: CertifiedRelease, column: str, share: Fraction, protections: Sequence[Protection]
+) -> Noise:
     """Pick by the kind of the bound; one that varies is the only one that is not zero (combined.one)."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     truthful = b.softened is None or b.softened.exact

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from secant.noise.ranked import statement_of
 from secant.plan import nodes as n
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.sensitivity.certificate import Contributions, Survey
 from secant.sensitivity.derivative.statement import Instrument, Motion, instrument
 
@@ -35,7 +35,7 @@ class Units:
 class Reading:
     """How the measures of one release are read; filled once, by their noise."""
 
-    release: Release
+    release: MeasuredAggregate
     exact: list[str] = field(default_factory=list)
     """Measures that are read as the release computes them."""
     motions: list[Motion] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Reading:
         return asked
 
 
-def reading_of(release: Release, noise: Mapping[str, Noise]) -> Reading:
+def reading_of(release: MeasuredAggregate, noise: Mapping[str, Noise]) -> Reading:
     """Ask the noise of all measures what has to be read."""
     reading = Reading(release)
     for measure in release.measures:

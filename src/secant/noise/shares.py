@@ -18,7 +18,7 @@ from secant.noise.measure_noise import KeyChoice, Noise
 from secant.noise.ranked import RankNoise, rank_noise
 from secant.policy.policy import Protection
 from secant.records import frozen
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 
@@ -28,7 +28,7 @@ GRAIN = (
 
 
 @frozen
-class Calibrated:
+class NoisePlan:
     """The noise of all releases of one query, and what it costs each protection."""
 
     noise: Mapping[str, Noise]
@@ -51,11 +51,11 @@ class Calibrated:
 
 
 def calibrate(
-    bounded: tuple[Bounded, ...],
+    bounded: tuple[CertifiedRelease, ...],
     protections: tuple[Protection, ...],
     epsilon: Fraction,
     delta: Mapping[str, Fraction],
-) -> Calibrated:
+) -> NoisePlan:
     """Share epsilon among the measures of all releases, choose their noise, and say what each protection pays."""
     shares = shares_of(bounded, epsilon)
     deltas, slack = _deltas(bounded, delta)
@@ -75,10 +75,10 @@ def calibrate(
             chosen = selector.key_choice(both, groups, contribution)
             choices[b.release.name] = replace(chosen, delta=both)
     nothing = {p.name: Cost() for p in protections}
-    return repriced(Calibrated(noise, choices, nothing, ranks, epsilon, normal), bounded)
+    return repriced(NoisePlan(noise, choices, nothing, ranks, epsilon, normal), bounded)
 
 
-def repriced(drawn: Calibrated, bounded: tuple[Bounded, ...]) -> Calibrated:
+def repriced(drawn: NoisePlan, bounded: tuple[CertifiedRelease, ...]) -> NoisePlan:
     """Say what the noise of all releases costs each protection."""
     paid = dict.fromkeys(drawn.paid, Cost())
     for b in bounded:
@@ -87,7 +87,7 @@ def repriced(drawn: Calibrated, bounded: tuple[Bounded, ...]) -> Calibrated:
     return replace(drawn, paid={name: cost.priced(drawn.normal) for name, cost in paid.items()})
 
 
-def cost_of(drawn: Calibrated, b: Bounded, certificate: Certificate) -> Cost:
+def cost_of(drawn: NoisePlan, b: CertifiedRelease, certificate: Certificate) -> Cost:
     """Give what noise costs whoever moves a release as a certificate says; normal noise is not priced yet."""
     cost = Cost()
     for m in b.release.measures:
@@ -103,7 +103,7 @@ def cost_of(drawn: Calibrated, b: Bounded, certificate: Certificate) -> Cost:
     return cost
 
 
-def shares_of(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:
+def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[str, Fraction]:
     """Share epsilon among what moves; what no protection moves is public, and needs none."""
     weights: dict[str, float] = {}
     for b in bounded:
@@ -130,7 +130,7 @@ def _rank_bound(certificate: Certificate, column: str) -> Fraction:
 
 
 def _deltas(
-    bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]
+    bounded: tuple[CertifiedRelease, ...], delta: Mapping[str, Fraction]
 ) -> tuple[dict[str, Fraction], Fraction]:
     """Give half of the smallest delta to the releases that choose keys, equally; and what is left for normal noise.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from secant.errors import PolicyError, UsageError, border, meant
+from secant.errors import PolicyError, UsageError, meant, public_api
 from secant.policy.check import check_policy, fit_policy
 from secant.policy.models import PolicyModel, known_keys
 from secant.policy.policy import Policy
@@ -27,7 +27,7 @@ __all__ = ["check_policy", "fit_policy", "load_policy", "policy_of", "read_polic
 LARGEST_FILE = 4_000_000  # characters; a policy is written by a person
 
 
-@border
+@public_api
 def load_policy(path: str | FilePath) -> Policy:
     """Read a policy file.
 
@@ -58,7 +58,7 @@ def load_policy(path: str | FilePath) -> Policy:
     return read_policy(text, place)
 
 
-@border
+@public_api
 def read_policy(text: str, path: FilePath | None = None) -> Policy:
     """Read a policy from its text; `path` is where the text came from."""
     if len(text) > LARGEST_FILE:
@@ -66,7 +66,7 @@ def read_policy(text: str, path: FilePath | None = None) -> Policy:
     return _checked(*_parse(text, path), path)
 
 
-@border
+@public_api
 def policy_of(sections: Mapping[str, object] | None = None, /, **more: object) -> Policy:
     """Give a policy from Python values: the sections and keys of a policy file, with the same checks and messages.
 

@@ -20,8 +20,8 @@ from secant.policy.coverage import moving_columns
 from secant.policy.norms import columns_of, norm_of, parse_norm
 from secant.policy.policy import Protection
 from secant.records import frozen
-from secant.release.job import Job
-from secant.sensitivity.bounding import Bounded
+from secant.release.release_plan import ReleasePlan
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution, Move
 from secant.sensitivity.interface import Request
@@ -77,7 +77,7 @@ class Subset:
 
 
 def components_of(
-    job: Job, protections: tuple[Protection, ...], facts: Facts
+    job: ReleasePlan, protections: tuple[Protection, ...], facts: Facts
 ) -> tuple[Component, ...]:
     """Give what each table, and each column that a norm names, does to each measure (combined.parts)."""
     return tuple(
@@ -111,7 +111,7 @@ def _told_apart(subsets: tuple[Subset, ...]) -> Iterator[Subset]:
 
 
 def subsets_of(
-    b: Bounded, protection: Protection, table: str | None, facts: Facts
+    b: CertifiedRelease, protection: Protection, table: str | None, facts: Facts
 ) -> tuple[Subset, ...]:
     """Give rows of a table by the listed values of columns that stay, and whether the question looks at them."""
     if table is None:
@@ -131,7 +131,7 @@ def subsets_of(
     return tuple(found)
 
 
-def parts_of(b: Bounded, protection: Protection, facts: Facts) -> Iterator[PartOf]:
+def parts_of(b: CertifiedRelease, protection: Protection, facts: Facts) -> Iterator[PartOf]:
     """Give the parts of what a protection hides, each with a certificate of the release for it alone.
 
     Rests on combined.parts.

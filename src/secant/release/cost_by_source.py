@@ -17,8 +17,8 @@ from secant.plan.facts.facts import Facts
 from secant.plan.facts.parts import Part, disjoint, parts_read
 from secant.plan.facts.reads import tables_read
 from secant.policy.policy import Protection
-from secant.release.job import Job
-from secant.sensitivity.bounding import Bounded
+from secant.release.release_plan import ReleasePlan
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 from secant.sensitivity.interface import Request
@@ -43,7 +43,7 @@ class Source:
 
 
 def costs_by_source(
-    job: Job, protections: tuple[Protection, ...], facts: Facts
+    job: ReleasePlan, protections: tuple[Protection, ...], facts: Facts
 ) -> dict[Source, tuple[Fraction, Fraction]]:
     """Give (epsilon, delta) by source, for all releases of one question together (workflow.sources)."""
     found: dict[Source, Cost] = {}
@@ -56,7 +56,7 @@ def costs_by_source(
 
 
 def _certificates(
-    b: Bounded, protection: Protection, facts: Facts
+    b: CertifiedRelease, protection: Protection, facts: Facts
 ) -> Iterator[tuple[Source, Certificate]]:
     """Give for each source a certificate of how far its rows move the release."""
     (whole,) = [c for c in b.certificates if c.protection == protection.name]
@@ -90,7 +90,7 @@ def _smaller(alone: Certificate, whole: Certificate, column: str) -> bool:
 
 
 def parts_by_table(
-    job: Job, protections: tuple[Protection, ...], facts: Facts
+    job: ReleasePlan, protections: tuple[Protection, ...], facts: Facts
 ) -> dict[str, list[Part] | None]:
     """Give for each table whose rows are hidden which part of it a question looks at (workflow.parts).
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.errors import UsageError
-from secant.evidence import Papers, document, software
+from secant.evidence import Evidence, document, software
 from secant.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
 from secant.noise.measure_noise import LawfulNoise, Noise
 from secant.noise.query_plan import Reading, numbered
@@ -25,9 +25,9 @@ from secant.plan import nodes as n
 from secant.plan.facts.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.serialize import WrittenPlans, plain_value
 from secant.policy.policy import Policy, Protection
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import (
     Certificate,
@@ -43,14 +43,14 @@ _POLICY = ("tables", "protections", "public", "alternatives", "accept")
 """What of a policy a proof may rest on. Not where data and ledger are: an address may hold a password."""
 
 
-def papers_of(
+def evidence_of(
     question: tuple[str, Parameters | None],
     plan: n.Relation,
-    job: Job,
+    job: ReleasePlan,
     facts: tuple[Policy, Catalog],
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     data: str,
-) -> Papers:
+) -> Evidence:
     """Write down what a release does, before it is paid for; `data` names the version of the data."""
     text, parameters = question
     given = None if parameters is None else plain_value(parameters)
@@ -58,9 +58,9 @@ def papers_of(
         "text": document({"text": text, "parameters": given}),
         "plan": plan_document(plan),
         "policy": policy_document(*facts),
-        "certificate": _certificate_document(job, in_force),
+        "certificate": _certificate_document(job, protections),
     }
-    return Papers(documents, software(), data)
+    return Evidence(documents, software(), data)
 
 
 def read_parameters(written: Any) -> Parameters | None:
@@ -146,14 +146,14 @@ class Writer:
         return document({**held, "epsilon": str(epsilon)})
 
 
-def _certificate_document(job: Job, in_force: tuple[Protection, ...]) -> str:
+def _certificate_document(job: ReleasePlan, protections: tuple[Protection, ...]) -> str:
     writer = Writer()
     releases = [_release(b, job, writer) for b in job.prepared.bounded]
-    costs = {p.name: job.noise.costs[p.name] for p in in_force}
+    costs = {p.name: job.noise.costs[p.name] for p in protections}
     return writer.document("question", releases, job.prepared.post, costs, job.noise.epsilon)
 
 
-def _release(b: Bounded, job: Job, writer: Writer) -> dict[str, Any]:
+def _release(b: CertifiedRelease, job: ReleasePlan, writer: Writer) -> dict[str, Any]:
     release = b.release
     asked = job.readings[release.name].relations()
     choice = job.noise.choices.get(release.name)
@@ -185,7 +185,7 @@ def _release(b: Bounded, job: Job, writer: Writer) -> dict[str, Any]:
 
 
 def stepped_release(
-    b: Bounded, noise: Mapping[str, Mapping[str, Any]], writer: Writer
+    b: CertifiedRelease, noise: Mapping[str, Mapping[str, Any]], writer: Writer
 ) -> dict[str, Any]:
     """Write a release of which the engine is asked for some groups at a time: the steps of a stream."""
     release = b.release
@@ -201,7 +201,7 @@ def stepped_release(
     }
 
 
-def measures_of(b: Bounded, noise: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def measures_of(b: CertifiedRelease, noise: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Write the measures of a release, each with its noise."""
     return {
         m.column: {"step": str(m.step), "words": m.words, "noise": noise[m.column]}

@@ -28,7 +28,7 @@ from secant.records import frozen
 from secant.schema import types as t
 from secant.schema.catalog import Catalog
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
 from secant.sensitivity.truncation.unstated import Extremes, extremes
 
 SHARE = Fraction(1, 5)
@@ -138,7 +138,7 @@ def lacking_facts(
             with_all = completed(policy, [assumed(x, size) for x in having])
             names = {p.name for p in protections}
             inside = tuple(p for p in with_all.protections if p.name in names)
-            if not isinstance(prepare(plan, with_all, inside, catalog, facts), Prepared):
+            if not isinstance(prepare(plan, with_all, inside, catalog, facts), Decomposition):
                 return False
         return True
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from secant.accuracy.noise_lineage import Names, Reliance, reliance
+from secant.accuracy.noise_lineage import Names, NoiseLineage, noise_lineage
 from secant.engines.backend import Session
 from secant.engines.print.print_sql import lower
 from secant.noise.intervals import number_of
@@ -26,11 +26,11 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.answer import plain
 from secant.release.components import Component
-from secant.release.job import Job, Keys
 from secant.release.measured import Key, comparable, measured, value_of
-from secant.release.run import Shown, finish, from_engine, table_of
+from secant.release.release_plan import Keys, ReleasePlan
+from secant.release.run import Result, finish, from_engine, table_of
 from secant.release.staged_tables import stage
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.certificate import is_still
 
 
@@ -56,7 +56,9 @@ class Unsealed:
     """Order statistic -> group -> counted cells."""
 
 
-def unsealed(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Unsealed:
+def unsealed(
+    b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
+) -> Unsealed:
     """Give what a release reads of each group."""
     found = measured(b, job, keys, session)
     groups = [comparable(key) for key in unseal(found.keys)]
@@ -80,8 +82,8 @@ def true_rows(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
 
 
 def unnoised(
-    job: Job, keys: Mapping[str, Keys | None], session: Session
-) -> tuple[Shown, dict[str, Seen]]:
+    job: ReleasePlan, keys: Mapping[str, Keys | None], session: Session
+) -> tuple[Result, dict[str, Seen]]:
     """Give what a release would show without its noise, and how large that noise would be.
 
     An order statistic has in place of a sensitivity how far its draws stray from the truth, group by group.
@@ -110,9 +112,9 @@ def unnoised(
 
 
 def inspection(
-    job: Job,
+    job: ReleasePlan,
     exact: list[tuple[object, ...]],
-    softened: Shown,
+    softened: Result,
     seen: Mapping[str, Seen],
     seconds: dict[str, float],
     parts: Sequence[Component] = (),
@@ -124,7 +126,7 @@ def inspection(
     tables, columns and some of the rows do by themselves.
     """
     found = []
-    relied = reliance(job)
+    relied = noise_lineage(job)
     exact = _in_order_of(softened, exact, relied)
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
     ranked = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
@@ -191,7 +193,7 @@ def inspection(
 
 
 def _in_order_of(
-    softened: Shown, exact: list[tuple[object, ...]], relied: Reliance
+    softened: Result, exact: list[tuple[object, ...]], relied: NoiseLineage
 ) -> list[tuple[object, ...]]:
     """Put true rows in the order of softened ones, by columns that no noise touches; as they are if these differ."""
     places = [i for i, column in enumerate(softened.columns) if not relied.columns[column]]
@@ -211,25 +213,25 @@ def _numbers(values: list[Fraction]) -> Any:
     return _single([float(v) for v in values])
 
 
-def _choices(job: Job, ranks: list[Ranked]) -> list[str]:
+def _choices(job: ReleasePlan, ranks: list[Ranked]) -> list[str]:
     """Name the ways in which order statistics are chosen."""
     names = [str(mechanism_of(r, job.noise.ranks[r.column])["mechanism"]) for r in ranks]
     return list(dict.fromkeys(names))
 
 
-def _most_ranks(job: Job, ranked: Ranked) -> float:
+def _most_ranks(job: ReleasePlan, ranked: Ranked) -> float:
     """Give how far rank distances move apart at most, under all protections, in rows."""
     noise = job.noise.ranks[ranked.column]
     return 0.0 if noise.choice is None else float(noise.epsilon / noise.choice.sharpness)
 
 
 def _strays(
-    job: Job,
+    job: ReleasePlan,
     column: str,
     index: int,
     ranks: list[Ranked],
     exact: list[tuple[object, ...]],
-    softened: Shown,
+    softened: Result,
     seen: Mapping[str, Seen],
 ) -> list[float | None]:
     """Give for each row how far draws of an order statistic stray, and the grid besides; dates in days."""
@@ -250,7 +252,7 @@ def _strays(
     return found
 
 
-def _analyses(job: Job, measure: Measure | Ranked) -> str:
+def _analyses(job: ReleasePlan, measure: Measure | Ranked) -> str:
     for b in job.prepared.bounded:
         if measure in b.release.measures or measure in b.release.ranked:
             certificates = [c for c in b.certificates if not is_still(c.bounds[measure.column])]
@@ -258,19 +260,19 @@ def _analyses(job: Job, measure: Measure | Ranked) -> str:
     return "public"
 
 
-def _names(job: Job, measures: list[Measure]) -> list[str]:
+def _names(job: ReleasePlan, measures: list[Measure]) -> list[str]:
     """Name the laws of noise; one that is smooth stands for all."""
     names = sorted({job.noise.noise[m.column].family for m in measures})
     return [SMOOTH] if SMOOTH in names else names
 
 
 def _errors_of(
-    job: Job,
+    job: ReleasePlan,
     column: str,
     index: int,
     used: list[Measure],
     exact: list[tuple[object, ...]],
-    softened: Shown,
+    softened: Result,
     seen: Mapping[str, Seen],
     level: Fraction,
 ) -> list[float | None]:
@@ -294,7 +296,7 @@ def _errors_of(
 
 
 def _stated_errors(
-    index: int, exact: list[tuple[object, ...]], softened: Shown
+    index: int, exact: list[tuple[object, ...]], softened: Result
 ) -> list[float | None]:
     """Give for each row what an answer would state, about softened numbers; None where it states nothing."""
     if softened.noise is None or len(exact) != len(softened.rows):
@@ -310,7 +312,9 @@ def _stated_errors(
     return found
 
 
-def _level_of_chosen(job: Job, relied: Reliance, noisy: Names, softened: Shown) -> Fraction:
+def _level_of_chosen(
+    job: ReleasePlan, relied: NoiseLineage, noisy: Names, softened: Result
+) -> Fraction:
     """Give the level at which all candidates hold together, where noise decides which of them are shown."""
     if not relied.rows:
         return job.level
@@ -321,7 +325,7 @@ def _level_of_chosen(job: Job, relied: Reliance, noisy: Names, softened: Shown) 
     return 1 - (1 - job.level) / candidates
 
 
-def _is_plain(job: Job, column: str, measure: Measure) -> bool:
+def _is_plain(job: ReleasePlan, column: str, measure: Measure) -> bool:
     """Whether an output is one measure, perhaps kept inside limits."""
     scalar = job.traced.made_of.get(column)
     while isinstance(scalar, (n.Call, n.Clamp, n.Attempt)):

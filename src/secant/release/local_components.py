@@ -15,14 +15,14 @@ from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
 from secant.plan.facts.reads import scans
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
 from secant.plan.typing import fields_of, type_of
 from secant.policy.policy import Policy, Protection
 from secant.release.components import Component, Subset, component, parts_of, subsets_of
-from secant.release.job import Job
 from secant.release.measured import in_steps
-from secant.sensitivity.bounding import Bounded
+from secant.release.release_plan import ReleasePlan
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
 from secant.sensitivity.derivative.statement import instrument
 
@@ -34,7 +34,7 @@ Here = dict[object, Fraction]
 
 
 def local_components(
-    job: Job,
+    job: ReleasePlan,
     protections: tuple[Protection, ...],
     policy: Policy,
     session: Session,
@@ -73,11 +73,11 @@ def _told(seen: Here, value: object, measure: Measure) -> float:
 
 
 def _seen(
-    b: Bounded,
+    b: CertifiedRelease,
     certificate: Certificate | None,
     measure: Measure,
     call: n.Aggregation,
-    job: Job,
+    job: ReleasePlan,
     session: Session,
     subset: Subset | None,
 ) -> Here | None:
@@ -97,7 +97,7 @@ def _seen(
     return _sizes(release, measure, call, session)
 
 
-def _split(release: Release, subset: Subset | None) -> Release | None:
+def _split(release: MeasuredAggregate, subset: Subset | None) -> MeasuredAggregate | None:
     """Group the rows of a release by one of their columns, or by nothing."""
     exact = release.exact
     if subset is None:
@@ -122,7 +122,7 @@ def _split(release: Release, subset: Subset | None) -> Release | None:
 
 
 def _sizes(
-    release: Release, measure: Measure, call: n.Aggregation, session: Session
+    release: MeasuredAggregate, measure: Measure, call: n.Aggregation, session: Session
 ) -> Here | None:
     """Give the most that one row which is there takes away if it goes: its own summand."""
     exact = release.exact
@@ -142,7 +142,11 @@ def _sizes(
 
 
 def _slopes(
-    release: Release, curve: SmoothSensitivity, measure: Measure, beta: Fraction, session: Session
+    release: MeasuredAggregate,
+    curve: SmoothSensitivity,
+    measure: Measure,
+    beta: Fraction,
+    session: Session,
 ) -> Here | None:
     """Give how fast the measure moves with the rows that are there, a unit of distance."""
     try:

@@ -30,9 +30,9 @@ from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.records import frozen
-from secant.release.job import Job, Keys
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.tallies import Tally, read_tallies
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.certificate import Contributions, Figures, Survey, Tallies
 from secant.sensitivity.residual.answers import ANSWER
 
@@ -44,7 +44,7 @@ Counted = dict[str, list[list[Fraction]]]
 
 
 @frozen
-class Measured:
+class PrivateValues:
     """What was read of one release, sealed, for the groups that are shown or may be chosen."""
 
     keys: Private[Keys]
@@ -57,7 +57,9 @@ class Measured:
     """Measure column -> its noise, with the limit that was chosen. Public."""
 
 
-def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measured:
+def measured(
+    b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
+) -> PrivateValues:
     """Run the statements of one release."""
     return _Reader(b, job, job.readings[b.release.name], session).read(keys)
 
@@ -66,8 +68,8 @@ def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measu
 class _Reader:
     """One release while it is read. Everything here is private."""
 
-    b: Bounded
-    job: Job
+    b: CertifiedRelease
+    job: ReleasePlan
     reading: Reading
     session: Session
 
@@ -79,7 +81,7 @@ class _Reader:
     def measures(self) -> dict[str, Measure]:
         return {m.column: m for m in self.b.release.measures}
 
-    def read(self, keys: Keys | None) -> Measured:
+    def read(self, keys: Keys | None) -> PrivateValues:
         tables, together = self._tables()
         shown = keys
         if shown is None:
@@ -106,7 +108,7 @@ class _Reader:
             noise |= settled
             values |= found
             values |= self._raced(index, units, places)
-        return Measured(
+        return PrivateValues(
             Private(shown),
             {c: Private(found) for c, found in values.items()},
             {c: Private(found) for c, found in self._cells(places).items()},
@@ -309,7 +311,7 @@ def order_of_keys(value: object) -> tuple[bool, str, Any]:
     return nothing, type(value).__name__, 0 if nothing else value
 
 
-def _listed_parts(b: Bounded) -> Any:
+def _listed_parts(b: CertifiedRelease) -> Any:
     """Keys with a list keep to it also when other keys are chosen."""
     names = [k.name for k in b.release.exact.keys]
     lists = {

@@ -15,18 +15,18 @@ from secant.accuracy.warnings import Caution
 from secant.noise.laws import LEVEL, NormalPart
 from secant.noise.measure_noise import Noise
 from secant.noise.ranked import mechanism_of, words_of
-from secant.noise.shares import Calibrated
+from secant.noise.shares import NoisePlan
 from secant.plan.facts.facts import Facts
 from secant.plan.rewrites.measures import Measure
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.answer import plain
 from secant.release.components import Component, components_of
-from secant.release.job import Job
+from secant.release.release_plan import ReleasePlan
 from secant.sensitivity import explain as wording
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import ClippedContribution, Move
-from secant.sensitivity.portfolio import Bounded
+from secant.sensitivity.portfolio import CertifiedRelease
 
 
 @frozen
@@ -85,7 +85,7 @@ def protects(protection: Protection, delta: Fraction = Fraction(0)) -> str:
 
 def guarantee(
     protection: Protection,
-    noise: Calibrated,
+    noise: NoisePlan,
     uncovered: list[str],
     paid: Mapping[str, Fraction] | None = None,
 ) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _up(value: Fraction) -> float:
     return float(Fraction(scaled, 10**12)) if value >= Fraction(1, 10**6) else float(value)
 
 
-def mechanisms(job: Job, settled: Mapping[str, Noise]) -> list[dict[str, Any]]:
+def mechanisms(job: ReleasePlan, settled: Mapping[str, Noise]) -> list[dict[str, Any]]:
     """Give names and public parameters of all noise, with the limits that were chosen privately."""
     found = []
     for b in job.prepared.bounded:
@@ -134,8 +134,8 @@ def mechanisms(job: Job, settled: Mapping[str, Noise]) -> list[dict[str, Any]]:
 
 def explanation(
     text: str,
-    job: Job,
-    in_force: tuple[Protection, ...],
+    job: ReleasePlan,
+    protections: tuple[Protection, ...],
     warnings: tuple[Caution, ...],
     facts: Facts,
     *,
@@ -145,7 +145,7 @@ def explanation(
     """Put the whole argument for a release into words; `paid` is what finding facts takes of the same question."""
     lines: list[str] = []
     epsilon = job.noise.epsilon
-    promised = [guarantee(p, job.noise, [], paid) for p in in_force]
+    promised = [guarantee(p, job.noise, [], paid) for p in protections]
     if not job.prepared.bounded:
         lines.append(
             "The query reads no protected table: it is answered exactly and costs nothing."
@@ -172,11 +172,11 @@ def explanation(
     lines += ["warnings", *(f"  {line}" for w in warnings for line in str(w).split("\n"))] * bool(
         warnings
     )
-    parts = partial(components_of, job, in_force, facts)
+    parts = partial(components_of, job, protections, facts)
     return Explanation("\n".join(lines), record, statements, warnings, parts)
 
 
-def _noise_lines(b: Bounded, job: Job) -> list[str]:
+def _noise_lines(b: CertifiedRelease, job: ReleasePlan) -> list[str]:
     lines = []
     for m in b.release.measures:
         words = job.noise.noise[m.column].words(m.step, job.level)
@@ -215,7 +215,7 @@ def _rank_bound(bound: Move) -> object:
     return plain(bound.value)
 
 
-def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
+def _release_record(b: CertifiedRelease, job: ReleasePlan) -> dict[str, Any]:
     return {
         "enforced": list(b.release.notes),
         "certificates": [

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 from secant.accuracy.consistency import NOTHING, Agreement, agree
 from secant.accuracy.display import defined, displayed
 from secant.accuracy.isotonic import Order, running_rows
-from secant.accuracy.noise_lineage import reliance
+from secant.accuracy.noise_lineage import noise_lineage
 from secant.accuracy.reported_error import (
     Closed,
     half_widths,
     leaves_out,
     not_seen,
-    stated_ends,
-    stated_ranks,
+    reported_ends,
+    reported_ranks,
 )
 from secant.accuracy.trace import signs_of, trace
 from secant.engines.backend import Session, public_rows
@@ -38,7 +38,7 @@ from secant.noise.mechanisms.whole import unmoved
 from secant.noise.query_plan import reading_of
 from secant.noise.ranked import drawn
 from secant.noise.secrecy import Private, sealed_map
-from secant.noise.shares import Calibrated
+from secant.noise.shares import NoisePlan
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.facts.domains import Chosen, Domain, Listed, Looked, Open
@@ -47,21 +47,21 @@ from secant.plan.typing import fields_of, type_of
 from secant.policy.keys import Trust
 from secant.policy.policy import Limits
 from secant.records import frozen
-from secant.release.job import Job, Keys
-from secant.release.measured import Measured, measured, value_of
+from secant.release.measured import PrivateValues, measured, value_of
 from secant.release.reads import reads_of
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.staged_tables import placeholders, provided, stage
 from secant.schema.types import DOUBLE
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.certificate import Certificate
-from secant.sensitivity.portfolio import Prepared
+from secant.sensitivity.portfolio import Decomposition
 from secant.work import limited_work
 
 Rows = Callable[[n.Relation], list[tuple[object, ...]]]
 """How the rows of a plan are computed."""
 
 
-class Permit(Protocol):
+class Reservation(Protocol):
     """A reservation of budget: marked before the first statement over protected rows is sent."""
 
     def mark_sent(self) -> None:
@@ -70,8 +70,8 @@ class Permit(Protocol):
 
 
 def plan_release(
-    prepared: Prepared, noise: Calibrated, level: Fraction, session: Session, limits: Limits
-) -> Job:
+    prepared: Decomposition, noise: NoisePlan, level: Fraction, session: Session, limits: Limits
+) -> ReleasePlan:
     """Print the statements and let the engine bind them; nothing is read."""
     readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
     relations = {name: x for r in readings.values() for name, x in r.relations().items()}
@@ -84,7 +84,7 @@ def plan_release(
     rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
     lacking = {b.release.name for b in prepared.bounded if b.release.selector is not None}
     traced = trace(prepared.post, noisy, frozenset(lacking))
-    return Job(
+    return ReleasePlan(
         prepared=prepared,
         noise=noise,
         statements=statements,
@@ -97,7 +97,7 @@ def plan_release(
     )
 
 
-def check_job(job: Job, session: Session) -> None:
+def check_job(job: ReleasePlan, session: Session) -> None:
     """Let the engine bind every statement, and hold claims about public tables against public data.
 
     What follows the releases is bound, too, with NULLs for what is not drawn yet: once a release is paid for, nothing
@@ -108,7 +108,7 @@ def check_job(job: Job, session: Session) -> None:
         _check_job(job, session)
 
 
-def _check_job(job: Job, session: Session) -> None:
+def _check_job(job: ReleasePlan, session: Session) -> None:
     not_yet = placeholders({b.release.name: released_fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
         session.check(provided(statement, not_yet, session.dialect))
@@ -153,7 +153,7 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
         )
 
 
-def look_up_keys(job: Job, session: Session) -> dict[str, Keys | None]:
+def look_up_keys(job: ReleasePlan, session: Session) -> dict[str, Keys | None]:
     """Give for each release the keys that will be shown; None where the release itself will find them."""
     keys = {}
     for b in job.prepared.bounded:
@@ -200,17 +200,19 @@ def known_keys(
     return [tuple([row[place] for place in places]) for row in values]
 
 
-def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
+def run(
+    job: ReleasePlan, keys: Mapping[str, Keys | None], session: Session, reservation: Reservation
+) -> Result:
     """Release everything and finish the query on public numbers."""
     if job.prepared.bounded:
         about_to_charge()
-        permit.mark_sent()
+        reservation.mark_sent()
     tables, noise = draw(job, keys, session)
     return finish(job, tables, from_engine(session), noise)
 
 
 def draw(
-    job: Job, keys: Mapping[str, Keys | None], session: Session
+    job: ReleasePlan, keys: Mapping[str, Keys | None], session: Session
 ) -> tuple[Mapping[str, n.Values], Mapping[str, Noise]]:
     """Read the measures and put noise on them; the permit was marked before."""
     tables: dict[str, n.Values] = {}
@@ -223,7 +225,7 @@ def draw(
 
 
 def _released(
-    b: Bounded, job: Job, keys: Keys | None, session: Session
+    b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
 ) -> tuple[n.Values, Mapping[str, Noise]]:
     """Compute one release, and give the noise that is on it, with the limits that were chosen privately."""
     figures = measured(b, job, keys, session)
@@ -254,7 +256,7 @@ def _at(values: Private[list[Any]], places: list[int] | None) -> Private[list[An
 
 
 def _choose(
-    b: Bounded, job: Job, figures: Measured
+    b: CertifiedRelease, job: ReleasePlan, figures: PrivateValues
 ) -> tuple[list[int], Keys, dict[str, list[int]]]:
     """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
     assert b.release.selector is not None
@@ -263,7 +265,9 @@ def _choose(
     return places, keys, {b.release.selector: [noisy[i] for i in places]}
 
 
-def table_of(b: Bounded, job: Job, groups: Keys, columns: list[list[object]]) -> n.Values:
+def table_of(
+    b: CertifiedRelease, job: ReleasePlan, groups: Keys, columns: list[list[object]]
+) -> n.Values:
     """Give the released table."""
     if len(groups) > job.groups:
         raise over_limit()
@@ -271,7 +275,7 @@ def table_of(b: Bounded, job: Job, groups: Keys, columns: list[list[object]]) ->
     return n.Values(released_fields(b), rows)
 
 
-def released_fields(b: Bounded) -> tuple[n.Field, ...]:
+def released_fields(b: CertifiedRelease) -> tuple[n.Field, ...]:
     """Give the columns of the table that is released: keys, then measures."""
     released = b.release.finish.input
     assert isinstance(released, n.Released)
@@ -279,7 +283,7 @@ def released_fields(b: Bounded) -> tuple[n.Field, ...]:
 
 
 @frozen
-class Shown:
+class Result:
     """Rows as the analyst sees them, and the error beside each number."""
 
     columns: tuple[str, ...]
@@ -312,13 +316,13 @@ class Shown:
 
 
 def finish(
-    job: Job,
+    job: ReleasePlan,
     tables: Mapping[str, n.Values],
     rows_of: Rows,
     noise: Mapping[str, Noise],
     *,
     made_up: bool = False,
-) -> Shown:
+) -> Result:
     """Put the released tables, with this noise on them, into the rest of the plan and run it on public numbers."""
     traced = job.traced
     tables, agreement = agree(job.prepared.bounded, tables, noise, made_up=made_up)
@@ -327,15 +331,15 @@ def finish(
     width = len(traced.outputs)
     answer = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
-        return Shown(traced.outputs, answer, None, None)
+        return Result(traced.outputs, answer, None, None)
     inside: dict[n.Relation, list[Mapping[str, object]]] = {}
     for relation in others:
         columns, rows_inside = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in rows_inside]
     groups = {name: len(table.rows) for name, table in tables.items()}
     closed = Closed(names, rows, inside, groups, agreement, _totals(job, tables))
-    stated = stated_ends(job, closed, noise)
-    ranks = stated_ranks(job, len(answer))
+    stated = reported_ends(job, closed, noise)
+    ranks = reported_ranks(job, len(answer))
     answer, raw, (certain, alone, usual) = displayed(
         traced, names, rows, stated.certain, stated.alone, stated.usual
     )
@@ -343,15 +347,15 @@ def finish(
         [known if estimated is None else estimated for known, estimated in zip(*both, strict=True)]
         for both in zip(certain, usual, strict=True)
     ]
-    relied = reliance(job)
+    relied = noise_lineage(job)
     answer, undefined = defined(traced, answer, [bool(relied.columns[c]) for c in traced.outputs])
     widths = half_widths(answer, alone)
     running = running_rows(traced, names, rows)
     beside = groups, ranks, raw, agreement, running, undefined, certain
-    return Shown(traced.outputs, answer, ends, widths, noise, *beside)
+    return Result(traced.outputs, answer, ends, widths, noise, *beside)
 
 
-def _totals(job: Job, tables: Mapping[str, n.Values]) -> dict[str, float]:
+def _totals(job: ReleasePlan, tables: Mapping[str, n.Values]) -> dict[str, float]:
     """Add up the numbers of each measure that has several groups."""
     return {
         m.column: math.fsum(x for row in rows if (x := number_of(row[at])) is not None)
@@ -411,10 +415,10 @@ def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation
     return transform(relation, change, n.Released)
 
 
-def error_of(result: Shown, job: Job) -> dict[str, object]:
+def error_of(result: Result, job: ReleasePlan) -> dict[str, object]:
     """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
     ends = result.ends or []
-    relied = reliance(job)
+    relied = noise_lineage(job)
     usual = ends != (result.certain or [])
     return {
         "level": float(job.level),

@@ -18,18 +18,18 @@ from secant.noise.continual.levels import Tree
 from secant.noise.measure_noise import PlainNoise
 from secant.noise.mechanisms.sums import whole_variance
 from secant.noise.running import RunningNoise
-from secant.noise.shares import Calibrated, repriced
+from secant.noise.shares import NoisePlan, repriced
 from secant.plan import nodes as n
 from secant.plan.facts.lineage import Lineage
 from secant.plan.rewrites.rewrite import columns_of
 from secant.policy.policy import Limits, Protection
 from secant.records import frozen
-from secant.release.job import Job, Keys
 from secant.release.measured import order_of_keys
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.run import look_up_keys, plan_release
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Prepared
+from secant.sensitivity.portfolio import Decomposition
 
 LEAST = 0.5
 """Scales of plain noise, in whole steps, from which on blocks are considered: smaller ones are hardly seen."""
@@ -37,20 +37,22 @@ KINDS = ("rows", "unit")
 
 
 def planned(
-    prepared: Prepared,
-    noise: Calibrated,
+    prepared: Decomposition,
+    noise: NoisePlan,
     level: Fraction,
     session: Session,
     limits: Limits,
     protections: Sequence[Protection],
-) -> tuple[Job, dict[str, Keys | None]]:
+) -> tuple[ReleasePlan, dict[str, Keys | None]]:
     """Print the statements of a question, look up its public keys, and settle which noise is on blocks of them."""
     job = plan_release(prepared, noise, level, session, limits)
     keys = look_up_keys(job, session)
     return by_blocks(job, keys, {p.name: p.kind for p in protections}), keys
 
 
-def by_blocks(job: Job, keys: Mapping[str, Keys | None], kinds: Mapping[str, str]) -> Job:
+def by_blocks(
+    job: ReleasePlan, keys: Mapping[str, Keys | None], kinds: Mapping[str, str]
+) -> ReleasePlan:
     """Give measures whose running sums gain by it noise on blocks; `kinds` are those of the protections."""
     if len(job.prepared.bounded) != 1:
         return job  # levels of ROLLUP agree among each other
@@ -76,7 +78,7 @@ def by_blocks(job: Job, keys: Mapping[str, Keys | None], kinds: Mapping[str, str
     return replace(job, noise=repriced(replace(job.noise, noise=noise), (b,)))
 
 
-def _summed(b: Bounded, column: str, kinds: Mapping[str, str]) -> bool:
+def _summed(b: CertifiedRelease, column: str, kinds: Mapping[str, str]) -> bool:
     """Whether the sum of all moves is bounded publicly, for people and rows: not per unit of a distance."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     return not rests_on_found_limit(b, column) and all(

@@ -15,7 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.lineage import stored_column
 from secant.plan.facts.reads import scans, tables_read
 from secant.plan.facts.scopes import read_columns
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.measures import Problem
 from secant.plan.rewrites.quotients import cut_together
 from secant.policy.coverage import is_protected
@@ -65,10 +65,10 @@ ANALYSES: tuple[Analysis, ...] = (
 
 
 @frozen
-class Bounded:
+class CertifiedRelease:
     """A release and the certificates that it rests on, one for each protection in force."""
 
-    release: Release
+    release: MeasuredAggregate
     certificates: tuple[Certificate, ...]
     tried: tuple[Refusal, ...]
     softened: Softened | None = None
@@ -77,7 +77,7 @@ class Bounded:
 
 def bound_aggregate(
     aggregate: n.Aggregate, name: str, context: Context
-) -> Bounded | Sequence[Refusal]:
+) -> CertifiedRelease | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
     enforced = _enforced(aggregate, name, context)
     if isinstance(enforced, Refusal):
@@ -91,14 +91,14 @@ def bound_aggregate(
     settled = _one_noise(certificates, release)
     if isinstance(settled, Refusal):
         return (settled, *refusals)
-    return Bounded(release, settled, tuple(refusals), enforced.softened)
+    return CertifiedRelease(release, settled, tuple(refusals), enforced.softened)
 
 
 @frozen
 class _Enforced:
     """An aggregate, ready to be bounded."""
 
-    release: Release
+    release: MeasuredAggregate
     softened: Softened | None = None
     public_rows: Mapping[str, Mapping[str, n.Scalar]] = field(default_factory=dict)
     """Protection -> scan alias -> the condition under which a row does not move."""
@@ -162,7 +162,9 @@ _LOOKED_UP = ("rewrite.range", "rewrite.subquery")
 """What is in the way for want of a public number: a range, or the value of a subquery inside an expression."""
 
 
-def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Release | Problem:
+def _enforced_rows(
+    aggregate: n.Aggregate, name: str, context: Context
+) -> MeasuredAggregate | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
     facts, protections, stepped = context.facts, context.protections, context.stepped
     release = enforce(aggregate, name, facts, protections, stepped=stepped)
@@ -213,7 +215,7 @@ def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
 
 
 def _for_those_who_give_least(
-    certificate: Certificate, protection: Protection, release: Release
+    certificate: Certificate, protection: Protection, release: MeasuredAggregate
 ) -> Certificate:
     """Where units give different amounts, let bounds be in shares of what those give who give most.
 
@@ -290,7 +292,7 @@ def _most(certificate: Certificate) -> Fraction:
 
 
 def _beside(
-    certificates: list[Certificate], release: Release, context: Context
+    certificates: list[Certificate], release: MeasuredAggregate, context: Context
 ) -> list[Certificate]:
     """Where rows are hidden by one protection and values by another, let one bound serve both (combined.beside)."""
     moved = [
@@ -343,7 +345,7 @@ def _cap(bound: Move) -> Fraction | None:
 
 
 def _one_noise(
-    certificates: list[Certificate], release: Release
+    certificates: list[Certificate], release: MeasuredAggregate
 ) -> tuple[Certificate, ...] | Refusal:
     """One noise serves all protections (combined.one): a bound that varies only where no other protection is moved.
 

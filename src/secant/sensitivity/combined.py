@@ -17,7 +17,7 @@ from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
 from secant.plan.facts.conjunctive import NotConjunctive, conjunctive
 from secant.plan.facts.reads import tables_read
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.policy.keys import in_order
 from secant.policy.policy import Protection
 from secant.sensitivity.bounds import GlobalBound
@@ -209,7 +209,7 @@ class CombinedAnalysis:
         )
 
 
-def _extreme_groups(release: Release) -> bool:
+def _extreme_groups(release: MeasuredAggregate) -> bool:
     """Whether the least or greatest is asked for in each group."""
     return bool(release.exact.keys) and any(
         c.function in EXTREMES for c in release.exact.aggregations

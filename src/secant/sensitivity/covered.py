@@ -17,19 +17,19 @@ from secant.sensitivity.derivative.space import space_of
 
 
 def refuse_uncovered(
-    plan: n.Relation, policy: Policy, in_force: tuple[Protection, ...], read: frozenset[str]
+    plan: n.Relation, policy: Policy, protections: tuple[Protection, ...], read: frozenset[str]
 ) -> None:
     """Refuse a plan that reads what no protection in force covers and the owner did not name public.
 
     `read` are the columns that the plan reads: of a table whose values move, the others are public.
     """
-    chosen = {p.name for p in in_force}
+    chosen = {p.name for p in protections}
     left_out = tuple(p for p in policy.protections if p.name not in chosen)
     for scan in scans(plan):
         table = scan.table.lower()
         _refuse_elements(scan, table, policy)
         owners = [p.name for p in left_out if is_protected(table, policy, (p,))]
-        if not is_protected(table, policy, in_force):
+        if not is_protected(table, policy, protections):
             if owners:
                 raise _not_chosen(scan, table, owners)
             if table not in policy.public:
@@ -39,8 +39,8 @@ def refuse_uncovered(
                     span=scan.span,
                     hint="the data owner decides: a protection that covers it, or public = [...]",
                 )
-        elif not is_protected(table, policy, (p for p in in_force if p.kind != "cells")):
-            kept = {name for p in in_force for name in space_of(p, (scan,)).variables}
+        elif not is_protected(table, policy, (p for p in protections if p.kind != "cells")):
+            kept = {name for p in protections for name in space_of(p, (scan,)).variables}
             for p in left_out:
                 lost = (set(space_of(p, (scan,)).variables) & read) - kept
                 if lost:

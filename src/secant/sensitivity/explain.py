@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secant.plan.show import show
 from secant.sensitivity.certificate import Certificate, Refusal, Step
-from secant.sensitivity.portfolio import Bounded
+from secant.sensitivity.portfolio import CertifiedRelease
 
 
 def derivation(certificate: Certificate) -> list[str]:
@@ -44,7 +44,7 @@ def refusal_line(refusal: Refusal) -> str:
     return f"{refusal.analysis:<12} {refusal.reason} ({refusal.rule})"
 
 
-def summary(bounded: Bounded) -> list[str]:
+def summary(bounded: CertifiedRelease) -> list[str]:
     """Give what was enforced and every certificate of one release."""
     lines = [f"release {bounded.release.name}: enforced"]
     lines += [f"  - {note}" for note in bounded.release.notes] or ["  - nothing"]

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from secant.plan.facts.facts import Facts
 from secant.plan.nodes import Scalar
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.policy.coverage import EveryTable
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
@@ -22,7 +22,7 @@ from secant.sensitivity.public_facts import OpenFacts
 class Request:
     """What an analysis is asked: this release, under this protection, where these facts hold."""
 
-    release: Release
+    release: MeasuredAggregate
     facts: Facts
     protection: Protection
     public_rows: Mapping[str, Scalar] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from secant.policy.following import has_distance
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
 from secant.schema.catalog import Catalog
-from secant.sensitivity.bounding import Bounded, ask, bound_aggregate
+from secant.sensitivity.bounding import CertifiedRelease, ask, bound_aggregate
 from secant.sensitivity.certificate import Refusal
 from secant.sensitivity.context import Context
 from secant.sensitivity.covered import refuse_uncovered
@@ -34,10 +34,10 @@ from secant.sensitivity.split import Exposed, Split, many_released, with_reals
 
 __all__ = [
     "AFTER",
-    "Bounded",
+    "CertifiedRelease",
     "Context",
+    "Decomposition",
     "Outcome",
-    "Prepared",
     "PublicFacts",
     "RawRows",
     "ask",
@@ -48,11 +48,11 @@ __all__ = [
 
 
 @frozen
-class Prepared:
+class Decomposition:
     """A whole query: what is released, and what happens with the released tables afterwards."""
 
     post: n.Relation
-    bounded: tuple[Bounded, ...]
+    bounded: tuple[CertifiedRelease, ...]
 
 
 @frozen
@@ -62,7 +62,7 @@ class RawRows:
     scan: n.Scan
 
 
-Outcome = Prepared | RawRows | tuple[Refusal, ...]
+Outcome = Decomposition | RawRows | tuple[Refusal, ...]
 
 
 def prepare(
@@ -97,7 +97,7 @@ def prepare(
     rest = in_public_order(rest, partial(has_distance, policy))
     if context.touches(rest):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
-    return Prepared(rest, tuple(split.bounded))
+    return Decomposition(rest, tuple(split.bounded))
 
 
 def _taken(plan: n.Relation, catalog: Catalog) -> frozenset[str]:
@@ -120,17 +120,17 @@ def _in_window(plan: n.Relation, context: Context) -> Refusal | None:
 # ── what follows the releases ────────────────────────────────────────────────────────────────────
 
 
-def _with_real_counts(rest: n.Relation, bounded: list[Bounded]) -> n.Relation | Refusal:
+def _with_real_counts(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
     """Let softened counts, which are real numbers, stand where whole ones stood."""
     return rest if all(b.softened is None for b in bounded) else with_reals(rest)
 
 
-def _with_one_row(rest: n.Relation, bounded: list[Bounded]) -> n.Relation | Refusal:
+def _with_one_row(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
     """Refuse scalar subqueries over several released groups."""
     return many_released(rest, bounded) or rest
 
 
-def _without_failures(rest: n.Relation, bounded: list[Bounded]) -> n.Relation | Refusal:
+def _without_failures(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
     """Put NULL in place of failures: the answer may be paid for, and one bad cell must not cost the others."""
     rest = unfailing(rest)
     verify(rest)
@@ -142,7 +142,7 @@ def _without_failures(rest: n.Relation, bounded: list[Bounded]) -> n.Relation | 
     return Refusal("portfolio", "rewrite.subquery", reason, hint, failing)
 
 
-AFTER: tuple[Callable[[n.Relation, list[Bounded]], n.Relation | Refusal], ...] = (
+AFTER: tuple[Callable[[n.Relation, list[CertifiedRelease]], n.Relation | Refusal], ...] = (
     _with_real_counts,
     _with_one_row,
     _without_failures,

@@ -16,7 +16,7 @@ from secant.plan.facts.scopes import borrowed_by
 from secant.plan.rewrites.decorrelate import grouped, one_row, single_aggregate
 from secant.plan.rewrites.rewrite import retype
 from secant.plan.typing import Mistyped, fields_of
-from secant.sensitivity.bounding import Bounded, bound_aggregate
+from secant.sensitivity.bounding import CertifiedRelease, bound_aggregate
 from secant.sensitivity.certificate import Refusal
 from secant.sensitivity.context import Context
 
@@ -36,7 +36,7 @@ class Split:
     context: Context
     taken: frozenset[str]
     """Tables, and first parts of column names in the query: releases are called otherwise."""
-    bounded: list[Bounded] = field(default_factory=list)
+    bounded: list[CertifiedRelease] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     done: dict[n.Node, n.Relation] = field(default_factory=dict)
     failed: dict[n.Node, Exposed] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class Split:
         if isinstance(relation, n.Aggregate):
             before = len(self.refusals)
             outcome = self._bound(relation)
-            if not isinstance(outcome, Bounded):
+            if not isinstance(outcome, CertifiedRelease):
                 self._refuse(outcome)
                 outcome = self._in_stages(relation, outcome)
-            if isinstance(outcome, Bounded):
+            if isinstance(outcome, CertifiedRelease):
                 del self.refusals[before:]
                 self.bounded.append(outcome)
                 if outcome.softened is None:
@@ -75,7 +75,7 @@ class Split:
         # Not an aggregate, or one that no analysis can bound: it may still work on releases further in.
         return n.rebuild(relation, lambda node: self._descend(node, relation))
 
-    def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
+    def _bound(self, aggregate: n.Aggregate) -> CertifiedRelease | Sequence[Refusal]:
         return bound_aggregate(aggregate, self._name("release", len(self.bounded)), self.context)
 
     def _refuse(self, refusals: Sequence[Refusal]) -> None:
@@ -104,7 +104,7 @@ class Split:
 
     def _in_stages(
         self, aggregate: n.Aggregate, refused: Sequence[Refusal]
-    ) -> Bounded | Sequence[Refusal]:
+    ) -> CertifiedRelease | Sequence[Refusal]:
         """Release what an aggregate's subqueries say first, and bound it with those numbers as constants.
 
         Rests on workflow.staged.
@@ -125,7 +125,7 @@ class Split:
             staged = fitting
         assert isinstance(staged, n.Aggregate)
         outcome = self._bound(staged)
-        if isinstance(outcome, Bounded):
+        if isinstance(outcome, CertifiedRelease):
             read = ", ".join(sorted({r.name for r in n.walk(staged) if isinstance(r, n.Released)}))
             note = f"reads {read}, released before and put in as constants (workflow.staged)"
             release = replace(outcome.release, notes=(note, *outcome.release.notes))
@@ -211,7 +211,7 @@ class Split:
         return any(isinstance(d, Chosen) for d in domains)
 
 
-def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
+def many_released(post: n.Relation, bounded: list[CertifiedRelease]) -> Refusal | None:
     """A scalar subquery over several released groups would be NULL after it was paid for."""
     keyed = {b.release.name for b in bounded if b.release.exact.keys and not _one_group(b)}
     for node in n.walk(post):
@@ -230,7 +230,7 @@ def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
     return None
 
 
-def _one_group(b: Bounded) -> bool:
+def _one_group(b: CertifiedRelease) -> bool:
     """Whether a release has one group by the text itself, such as `WHERE store = 4 GROUP BY store`."""
     return all(isinstance(d, Listed) and len(d.values) <= 1 for d in b.release.domains)
 

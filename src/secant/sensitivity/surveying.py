@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from secant.plan.facts.domains import Listed, Looked
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.policy.keys import Key, in_order
 from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
@@ -89,7 +89,7 @@ def _only_rows_that_add_up(request: Request, rules: Rules) -> None:
         )
 
 
-def only_known_keys(release: Release, *, rule: str) -> None:
+def only_known_keys(release: MeasuredAggregate, *, rule: str) -> None:
     """Turn away keys that are chosen privately: which groups there are would move with the noise."""
     if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
         raise CannotBound(
@@ -100,7 +100,7 @@ def only_known_keys(release: Release, *, rule: str) -> None:
         )
 
 
-def unknown_groups(release: Release, *, rule: str) -> CannotBound:
+def unknown_groups(release: MeasuredAggregate, *, rule: str) -> CannotBound:
     """Give the verdict on groups that one row moves and nobody can count beforehand."""
     return CannotBound(
         rule,

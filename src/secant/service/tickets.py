@@ -26,7 +26,7 @@ from secant.service.origin import UNKNOWN, Origin
 from secant.service.remembered import Told
 from secant.service.users import User
 from secant.sql.bind import from_sql
-from secant.sql.query_context import one_question
+from secant.sql.query_context import query_context
 from secant.work import limited_work
 
 LONGEST_TEXT = 1_000_000
@@ -98,7 +98,7 @@ def planned(opened: Opened, question: Question) -> str:
     known = opened.plans.get(asked)
     if known is None:
         given, catalog = question.parameters or None, opened.connection.catalog
-        with one_question(question.text), limited_work():
+        with query_context(question.text), limited_work():
             text = canonical(normalize(from_sql(question.text, catalog, parameters=given)))
         known = digest_of([text])
         if len(opened.plans) >= _MOST_PLANS:

@@ -13,7 +13,7 @@ from secant.sql.limits import too_deep
 
 
 @contextmanager
-def one_question(text: str) -> Iterator[None]:
+def query_context(text: str) -> Iterator[None]:
     """Give typed errors the user's text for carets."""
     try:
         yield

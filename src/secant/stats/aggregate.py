@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.definitions import rank_statistic, rank_ways
@@ -30,7 +30,7 @@ _EXPONENT = 60  # ε times the number of blocks: enough for the median to stand 
 _FEWEST_ROWS = 5  # in a block, where the number of rows is public
 
 
-@border
+@public_api
 def aggregate(
     function: Function,
     values: object,

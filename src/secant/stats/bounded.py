@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, positive
 from secant.stats.budget import neighbors_of
 from secant.stats.inputs import (
@@ -61,7 +61,7 @@ _LAYERS = "every layer is met at the largest limit, and all layers have the same
 _ANY = "no order of adding the entries one by one ever moves f by more than Δ_i (Theorem 3.3)"
 
 
-@border
+@public_api
 def bounded(
     statistic: str | OrderedFunction | Callable[[list[Any]], float],
     values: object,
@@ -135,7 +135,7 @@ def bounded(
     )
 
 
-@border
+@public_api
 def bounded_pair(
     statistic: str | Callable[[list[Any]], Sequence[float]],
     values: object,

@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.ledger.amounts import Charge
-from secant.ledger.loose_papers import loose_papers
+from secant.ledger.loose_evidence import loose_evidence
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
 from secant.noise.events import ApproximateEvent, Event, PureEvent, RandomEvent
@@ -97,8 +97,8 @@ class Allowance:
             told = {"in proportion": self.in_proportion}
         charge = Charge.of(self.name, epsilon, delta, event=event)
         facts = {"neighbors": self.neighbors, **told, **done.facts}
-        papers = loose_papers(kind, done.name, facts, done.noise, self.protection, price)
-        return self.ledger().reserve([charge], analyst=self.analyst, note=note, papers=papers)
+        evidence = loose_evidence(kind, done.name, facts, done.noise, self.protection, price)
+        return self.ledger().reserve([charge], analyst=self.analyst, note=note, evidence=evidence)
 
 
 def budget_of(budget: object) -> Allowance | None:
@@ -150,6 +150,6 @@ def paid(
     if budget is None:
         yield Cost(None, float(epsilon), float(delta))
         return
-    with budget.reserve(epsilon, delta, done=done) as permit:
-        permit.mark_sent()
-        yield Cost(budget.name, float(epsilon), float(delta), permit.release_id)
+    with budget.reserve(epsilon, delta, done=done) as reservation:
+        reservation.mark_sent()
+        yield Cost(budget.name, float(epsilon), float(delta), reservation.release_id)

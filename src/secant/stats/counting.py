@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
 from secant.sensitivity.bounds import GlobalBound
@@ -22,7 +22,7 @@ from secant.stats.scale import Scale, Steps
 from secant.stats.ways import LaplaceWay, Statistic
 
 
-@border
+@public_api
 def count(
     values: object,
     *,

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.errors import border
+from secant.errors import public_api
 from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.numeric.parameters import Number
 from secant.sensitivity.bounds import GlobalBound
@@ -26,7 +26,7 @@ from secant.stats.scale import Steps, scale_of
 _FINE = 1 << 16  # grid steps in what one value can add
 
 
-@border
+@public_api
 def total(
     values: object,
     *,
@@ -59,7 +59,7 @@ def total(
     return plain_release(terms, "sum", noise, answer, words, facts={"low": low, "high": high})
 
 
-@border
+@public_api
 def std(
     values: object,
     *,
@@ -95,7 +95,7 @@ def std(
     return replace(found, statistic="std", value=root, error=bar)
 
 
-@border
+@public_api
 def proportion(
     mask: object,
     *,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.noise.secrecy import Private
 from secant.numeric.parameters import Number
@@ -102,7 +102,7 @@ class Histogram:
         }
 
 
-@border
+@public_api
 def histogram(
     values: object,
     *,
@@ -212,7 +212,7 @@ class GroupReleases(Mapping[Any, Release]):
         }
 
 
-@border
+@public_api
 def group_by(
     data: Any,
     by: Any,

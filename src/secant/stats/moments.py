@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.noise.mechanisms.gaussian import GaussianNoise, NormalNoise
 from secant.noise.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.noise.secrecy import Private
@@ -155,7 +155,7 @@ def _ending(found: Covariance | Regression) -> list[str]:
     ]
 
 
-@border
+@public_api
 def covariance(
     table: object,
     *,
@@ -199,7 +199,7 @@ def covariance(
     )  # fmt: skip
 
 
-@border
+@public_api
 def regression(
     explaining: object,
     explained: object,

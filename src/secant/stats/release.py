@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number
 from secant.stats.calls import Terms, release, terms_of
 from secant.stats.definitions import (
@@ -31,7 +31,7 @@ _FINEST_SHARE = 10**9
 _HALF = Fraction(1, 2)
 
 
-@border
+@public_api
 def mean(
     values: object,
     *,
@@ -69,7 +69,7 @@ def mean(
     return release(values, scale, statistic, ways, terms)
 
 
-@border
+@public_api
 def trimmed_mean(
     values: object,
     *,
@@ -115,7 +115,7 @@ def trimmed_mean(
     return release(values, scale, statistic, ways, terms)
 
 
-@border
+@public_api
 def variance(
     values: object,
     *,
@@ -152,7 +152,7 @@ def variance(
     return release(values, scale, statistic, ways, terms)
 
 
-@border
+@public_api
 def median(
     values: object,
     *,
@@ -194,7 +194,7 @@ def median(
     )  # fmt: skip
 
 
-@border
+@public_api
 def minimum(
     values: object,
     *,
@@ -221,7 +221,7 @@ def minimum(
     )  # fmt: skip
 
 
-@border
+@public_api
 def maximum(
     values: object,
     *,
@@ -248,7 +248,7 @@ def maximum(
     )  # fmt: skip
 
 
-@border
+@public_api
 def quantile(
     values: object,
     q: Number,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.inputs import check_values, values_of
@@ -25,7 +25,7 @@ MOST_VERTICES = 30_000
 _ROWS = 256
 
 
-@border
+@public_api
 def triangles(
     edges: object,
     *,

@@ -35,7 +35,13 @@ from secant.sensitivity import explain as wording
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 from secant.sensitivity.growth import growth
-from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.sensitivity.portfolio import (
+    CertifiedRelease,
+    Decomposition,
+    PublicFacts,
+    RawRows,
+    prepare,
+)
 from secant.sql.bind import from_sql
 from secant.streams.values import check_values, with_public_bounds
 from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
@@ -50,7 +56,7 @@ class Compiled:
 
     stream: Stream
     calendar: Calendar
-    bounded: Bounded
+    bounded: CertifiedRelease
     post: n.Relation
     """From released measures to what the owner asked for."""
     step_key: str
@@ -99,15 +105,15 @@ def refused(message: str, hint: str) -> Refused:
 
 
 def compile_stream(
-    stream: Stream, policy: Policy, in_force: tuple[Protection, ...], catalog: Catalog
+    stream: Stream, policy: Policy, protections: tuple[Protection, ...], catalog: Catalog
 ) -> Compiled:
     """Bound a stream and choose its ways, or refuse it with a reason. Reads no data."""
     with limited_work():
-        return _compiled(stream, policy, in_force, catalog)
+        return _compiled(stream, policy, protections, catalog)
 
 
 def _compiled(
-    stream: Stream, policy: Policy, in_force: tuple[Protection, ...], catalog: Catalog
+    stream: Stream, policy: Policy, protections: tuple[Protection, ...], catalog: Catalog
 ) -> Compiled:
     plan = _unsorted(normalize(from_sql(stream.query, catalog)))
     if any(elements_of(scan.table) for scan in scans(plan)):
@@ -125,16 +131,16 @@ def _compiled(
         )
     step = keys[first.name]
     calendar = _calendar(stream, type_of(step.expression))
-    _check_kinds(stream, in_force)
-    window = window_of(in_force)
+    _check_kinds(stream, protections)
+    window = window_of(protections)
     if window is not None:
-        check_window(stream, policy, in_force, window, aggregate, step, calendar)
+        check_window(stream, policy, protections, window, aggregate, step, calendar)
     rows, step, arrival = _in_time(stream, aggregate, step)
-    check_values(stream, in_force, aggregate, arrival)
+    check_values(stream, protections, aggregate, arrival)
     inside = _since_start(step.expression, calendar)
     others = tuple(k for k in aggregate.keys if k.name != step.name)
     changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
-    fixed = tuple(_limited(p, stream) for p in in_force)
+    fixed = tuple(_limited(p, stream) for p in protections)
     steps = StreamKey(step.name, None if arrival is None else arrival.name)
     outcome = prepare(
         replaced(plan, aggregate, changed),
@@ -144,7 +150,7 @@ def _compiled(
         PublicFacts(stream.epsilon),
         stepped=steps,
     )
-    if not isinstance(outcome, Prepared):
+    if not isinstance(outcome, Decomposition):
         raise _unbounded(outcome)
     bounded = _only(outcome)
     _check_monotone(stream, bounded, fixed)
@@ -158,7 +164,7 @@ def _compiled(
         step.expression,
         arrival,
         (),
-        in_force,
+        protections,
         periods,
         None
         if window is None or periods is None
@@ -180,7 +186,7 @@ def _limited(protection: Protection, stream: Stream) -> Protection:
 
 
 def _periods(
-    stream: Stream, calendar: Calendar, bounded: Bounded, window: Protection | None
+    stream: Stream, calendar: Calendar, bounded: CertifiedRelease, window: Protection | None
 ) -> Calendar | None:
     """Give when periods begin, if limits hold in each of them; within stretches of time each step is one."""
     personal = stream.personal
@@ -254,8 +260,8 @@ def _calendar(stream: Stream, kind: t.Type) -> Calendar:
     return Calendar(start, stream.step, stream.steps)
 
 
-def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
-    for protection in in_force:
+def _check_kinds(stream: Stream, protections: tuple[Protection, ...]) -> None:
+    for protection in protections:
         if protection.renewal:
             raise refused(
                 f"the budget of {protection.name} comes back every month, and a stream goes on across months",
@@ -325,7 +331,7 @@ def _unbounded(outcome: Any) -> Refused:
     )
 
 
-def _only(outcome: Prepared) -> Bounded:
+def _only(outcome: Decomposition) -> CertifiedRelease:
     """Give the one release of a stream, if public numbers bound all of it."""
     if len(outcome.bounded) != 1:
         raise refused(
@@ -361,7 +367,9 @@ def _only(outcome: Prepared) -> Bounded:
     return bounded
 
 
-def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection, ...]) -> None:
+def _check_monotone(
+    stream: Stream, bounded: CertifiedRelease, protections: tuple[Protection, ...]
+) -> None:
     """Refuse what could change a step after it was read, or count other rows of a unit in its place (stream.first)."""
     rows = bounded.release.exact.input
     while isinstance(rows, (n.Truncate, n.TruncateGroups)):
@@ -372,7 +380,7 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
             "a row that comes later may change what earlier steps have counted",
             "use inner joins and plain conditions; no subqueries over tables that grow, no outer joins",
         )
-    coming = [p.name for p in in_force if p.kind == "rows+cells"]
+    coming = [p.name for p in protections if p.kind == "rows+cells"]
     if coming and rows is not bounded.release.exact.input:
         raise refused(
             f"rows of a unit are limited, and under {coming[0]} others would count in the place of one that is not "
@@ -425,7 +433,7 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
     return tuple(found)
 
 
-def _is_public(bounded: Bounded, column: str) -> bool:
+def _is_public(bounded: CertifiedRelease, column: str) -> bool:
     """Whether no protection moves a measure, as rows are counted where only their values are protected.
 
     Where rows come and go as well they move every count, by 1 over the distance of a row.

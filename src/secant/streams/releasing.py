@@ -33,7 +33,7 @@ from secant.release.run import check_claims
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import Kept, advance
-from secant.streams.papers import stream_papers
+from secant.streams.evidence import stream_evidence
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
 
@@ -74,13 +74,13 @@ def stream_named(policy: Policy, name: str) -> Stream:
 def opened_stream(
     policy: Policy,
     name: str,
-    in_force: Callable[[str | None], tuple[Protection, ...]],
+    protections_in_force: Callable[[str | None], tuple[Protection, ...]],
     backend: Backend,
 ) -> Opened:
     """Bound a stream under the protections that hold for it."""
     stream = stream_named(policy, name)
     alone = len(policy.protections) == 1 and policy.protections[0].name == stream.protection
-    chosen = in_force(None if alone else stream.protection)
+    chosen = protections_in_force(None if alone else stream.protection)
     return Opened(
         compile_stream(stream, policy, chosen, naming(policy, backend.catalog())), policy, backend
     )
@@ -152,9 +152,11 @@ def _begun(
     if account is not None:
         return settled(compiled, account.declaration, now)
     held = charges(compiled, ways)
-    papers = stream_papers(compiled, ways, policy, naming(policy, opened.backend.catalog()))
+    evidence = stream_evidence(compiled, ways, policy, naming(policy, opened.backend.catalog()))
     about_to_charge()
-    written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst, papers=papers)
+    written = books.declare_stream(
+        compiled.stream.name, now, held, analyst=analyst, evidence=evidence
+    )
     return settled(compiled, written, now)
 
 
@@ -238,11 +240,11 @@ def _series(
 ) -> Series:
     compiled, numbers = opened.compiled, account.values if account else {}
     found = shown(compiled, ways, groups, numbers, until)
-    in_force = compiled.protections
-    uncovered = [p.name for p in opened.policy.protections if p not in in_force]
+    protections = compiled.protections
+    uncovered = [p.name for p in opened.policy.protections if p not in protections]
     guarantee = []
     paid = costs(compiled, ways) if ways else {}
-    for protection in in_force:
+    for protection in protections:
         charge = None
         if protection.name in paid:
             charge = Charge.of_event(protection.name, paid[protection.name])

@@ -14,7 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.reads import scans
 from secant.policy.policy import Protection
 from secant.policy.streams import Stream
-from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounding import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, Move, SmoothSensitivity
 from secant.sensitivity.derivative.space import space_of
@@ -22,12 +22,12 @@ from secant.sensitivity.derivative.space import space_of
 
 def check_values(
     stream: Stream,
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     aggregate: n.Aggregate,
     arrival: n.Column | None,
 ) -> None:
     """Refuse what would let protected values decide which rows count when."""
-    for protection in in_force:
+    for protection in protections:
         if not protection.distance:
             continue
         if not stream.append_only:
@@ -50,7 +50,7 @@ def check_values(
             )
 
 
-def with_public_bounds(bounded: Bounded) -> Bounded:
+def with_public_bounds(bounded: CertifiedRelease) -> CertifiedRelease:
     """Take the public cap of each curve for its bound; refuse a measure that has none."""
 
     def public(certificate: Certificate) -> Certificate:
@@ -66,7 +66,7 @@ def with_public_bounds(bounded: Bounded) -> Bounded:
     return replace(bounded, certificates=tuple(public(c) for c in bounded.certificates))
 
 
-def _public(bounded: Bounded, certificate: Certificate, column: str, bound: Move) -> Move:
+def _public(bounded: CertifiedRelease, certificate: Certificate, column: str, bound: Move) -> Move:
     if not isinstance(bound, SmoothSensitivity):
         return bound
     # A cap that rests on a range which nobody declared is a number, and useless.
@@ -80,7 +80,7 @@ def _public(bounded: Bounded, certificate: Certificate, column: str, bound: Move
     return GlobalBound(Fraction(bound.cap) + 2 * bound.rounding)
 
 
-def is_truthful(bounded: Bounded) -> bool:
+def is_truthful(bounded: CertifiedRelease) -> bool:
     """Whether what is measured is what was asked for: no filter was softened beyond the steps that values move in."""
     return bounded.softened is None or bounded.softened.exact
 

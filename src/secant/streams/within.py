@@ -35,9 +35,9 @@ class Stretches:
     """1 where a unit has all of its rows of a period or none; 2 where it may have others in their place."""
 
 
-def window_of(in_force: Iterable[Protection]) -> Protection | None:
+def window_of(protections: Iterable[Protection]) -> Protection | None:
     """Give the protection that hides stretches of time, if one is in force."""
-    return next((p for p in in_force if p.kind == "window"), None)
+    return next((p for p in protections if p.kind == "window"), None)
 
 
 def stretches_of(
@@ -61,7 +61,7 @@ def as_unit(protection: Protection) -> Protection:
 def check_window(
     stream: Stream,
     policy: Policy,
-    in_force: tuple[Protection, ...],
+    protections: tuple[Protection, ...],
     window: Protection,
     aggregate: n.Aggregate,
     step: n.Named,
@@ -79,7 +79,7 @@ def check_window(
         )
     beside = [
         p.name
-        for p in in_force
+        for p in protections
         if p is not window and any(s.table.lower() in tables_of(policy, p) for s in scans)
     ]
     if beside:

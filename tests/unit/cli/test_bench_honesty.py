@@ -65,7 +65,7 @@ def test_ends_of_the_clinic_hold_and_narrow_ones_are_found_out(monkeypatch):
         for row in measure.measure(data, 40):
             assert row["status"] == "held"
             assert 0 < row["error"] < row["error95"] < 1
-        true = releases.stated_ends
+        true = releases.reported_ends
 
         def narrow(*arguments, **options):
             ends, alone = true(*arguments, **options)
@@ -74,7 +74,7 @@ def test_ends_of_the_clinic_hold_and_narrow_ones_are_found_out(monkeypatch):
                 for spans in ends
             ], alone
 
-        monkeypatch.setattr(releases, "stated_ends", narrow)
+        monkeypatch.setattr(releases, "reported_ends", narrow)
         rows = list(measure.measure(data, 40))
     assert [row["status"] for row in rows] == ["broken", "broken"]
     assert "0 of 2; not in: clinic visits, clinic dear" in measure.summary(rows)

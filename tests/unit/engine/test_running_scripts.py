@@ -72,13 +72,13 @@ def test_a_view_of_the_policy_is_asked_like_a_table(opened):
 
 def test_a_script_is_asked_and_its_table_of_costs_adds_up(opened):
     with opened() as database:
-        foreseen = database.run(SCRIPT, epsilon=30, explain=True)
-        assert not foreseen.answers
+        forecast = database.run(SCRIPT, epsilon=30, explain=True)
+        assert not forecast.answers
         assert not database.has_ledger  # nothing was spent, nothing was started
         found = database.run(SCRIPT, epsilon=30)
         assert list(found.answers) == ["mean", "by_ward", "answer1", "answer2"]
         visits, refunds = Source("rows", "visits"), Source("rows", "refunds")
-        assert found.costs == foreseen.costs
+        assert found.costs == forecast.costs
         assert found.costs["answer2"] == {}  # it reads what was released, and public rows
         assert found.costs["answer1"] == {visits: (10, 0), refunds: (5, 0)}
         assert 30 - Fraction(1, 10**9) < found.spent[visits][0] <= 30

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from secant.errors import BudgetError
-from secant.evidence import KINDS, Papers, digest
+from secant.evidence import KINDS, Evidence, digest
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger.export import check_export
 from secant.ledger.records import VERSION
@@ -192,14 +192,14 @@ def test_version_5_is_carried_on_and_keeps_papers_from_then_on(tmp_path: Path) -
     for end in ("", ".anchor"):
         shutil.copy(STORED / f"v5.ledger{end}", f"{path}{end}")
     end_of_v5 = Anchor(9, "e4829ea8a41bf666f6272a0d51485b7b2b8c76f2f57348ea4a5d59782599bfa0")
-    papers = Papers({kind: f'"{kind}"' for kind in KINDS}, "0.1.0", "snapshot 7")
+    evidence = Evidence({kind: f'"{kind}"' for kind in KINDS}, "0.1.0", "snapshot 7")
     with Ledger.open(path, BUDGETS, compositions=BASIC, windows={"cells": Window(5)}) as ledger:
         assert ledger.verify() == end_of_v5
         assert ledger.paper(digest('"text"')) is None
         assert version_of(path) == 5
-        with ledger.reserve([Charge.of("customers", 1)], papers=papers) as reservation:
+        with ledger.reserve([Charge.of("customers", 1)], evidence=evidence) as reservation:
             reservation.mark_sent()
         assert [r.papers.get("data") for r in ledger.history()][-1] == "snapshot 7"
-        assert ledger.paper(papers.fields["text"]) == '"text"'
+        assert ledger.paper(evidence.fields["text"]) == '"text"'
         ledger.verify(end_of_v5)
     assert version_of(path) == VERSION

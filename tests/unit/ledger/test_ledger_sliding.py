@@ -68,8 +68,8 @@ def test_parts_of_a_stretch_cost_their_part(tmp_path):
 
 def test_a_charge_without_times_counts_in_every_stretch(tmp_path):
     with opened(tmp_path) as ledger:
-        with ledger.reserve([Charge.of("recent", "0.7")]) as permit:
-            permit.mark_sent()
+        with ledger.reserve([Charge.of("recent", "0.7")]) as reservation:
+            reservation.mark_sent()
         ledger.declare_stream("a", {}, [charged(day(0), 10, "0.8")])
         with pytest.raises(BudgetError):
             ledger.declare_stream("b", {}, [charged(day(1000), 10, "0.9")])

@@ -10,7 +10,7 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, Protection, TableFacts
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sensitivity.portfolio import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 
@@ -29,7 +29,7 @@ def test_referenced_keys_are_read_under_the_names_of_the_engine() -> None:
     )  # fmt: skip
     plan = normalize(from_sql("SELECT code, count(*) FROM visit GROUP BY code", known))
     outcome = prepare(plan, policy, policy.protections, known)
-    assert isinstance(outcome, Prepared)
+    assert isinstance(outcome, Decomposition)
     (domain,) = outcome.bounded[0].release.domains
     assert isinstance(domain, Looked)
     places = [{"Code": 1, "Region": "a"}, {"Code": 2, "Region": "b"}]

@@ -15,7 +15,7 @@ from secant import settling
 from secant.accuracy import forecast as foreseeing
 from secant.accuracy import target_error as wanted
 from secant.accuracy import warnings as said
-from secant.accuracy.forecast import foreseen_errors
+from secant.accuracy.forecast import forecast_errors
 from secant.accuracy.warnings import Caution
 from secant.engines.duckdb.session import DuckDBSession
 from secant.errors import WARNINGS, Refused, UsageError
@@ -435,19 +435,19 @@ def test_the_grid_rises_in_steps_of_three_digits():
     ],
 )
 def test_no_printed_error_is_larger_than_was_foreseen(tmp_path, monkeypatch, protections, text):
-    foreseen: list[dict] = []
-    honest = foreseen_errors
+    forecast: list[dict] = []
+    honest = forecast_errors
 
     def listen(job, keys, session, *, thorough):
-        foreseen.append(honest(job, keys, session))
+        forecast.append(honest(job, keys, session))
         return honest(job, keys, session, thorough=thorough)
 
-    monkeypatch.setattr(foreseeing, "foreseen_errors", listen)
+    monkeypatch.setattr(foreseeing, "forecast_errors", listen)
     with open_shop(tmp_path, protections) as db:
         for _ in range(2):
             answer = db.sql(text, epsilon=1)
             for place, output in enumerate(answer.columns):
-                most = foreseen[-1].get(output)
+                most = forecast[-1].get(output)
                 if most is None:
                     continue
                 printed = [row[place] for row in answer.error["values"]]

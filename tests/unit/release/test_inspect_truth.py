@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from private_shop import open_shop
-from secant.accuracy.noise_lineage import RELIES, Reliance
+from secant.accuracy.noise_lineage import RELIES, NoiseLineage
 from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import columns_of
 from secant.release import inspection
@@ -64,11 +64,11 @@ def test_the_check_sees_a_reliance_that_stops_at_aggregates(people, monkeypatch)
         made = job.traced.made_of
         named = {o: frozenset() if made[o] is None else columns_of(made[o]) for o in made}
         noisy = {c for c, noise in job.noise.noise.items() if not noise.still}
-        return Reliance({o: named[o] & noisy for o in job.traced.outputs}, frozenset())
+        return NoiseLineage({o: named[o] & noisy for o in job.traced.outputs}, frozenset())
 
     text = f"SELECT median(n) AS m FROM {COUNTS}"  # an answer states no error here that would tell
     assert wrongly_exact(people, text) == []
-    monkeypatch.setattr(inspection, "reliance", planted)
+    monkeypatch.setattr(inspection, "noise_lineage", planted)
     assert wrongly_exact(people, text) == ["m"]
 
 

@@ -10,7 +10,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.facts.domains import Looked
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -54,11 +54,11 @@ FACTS = {
 POLICY = Policy("", FACTS, (PROTECTION,))
 
 
-def release_of(text: str, policy: Policy = POLICY) -> Release:
+def release_of(text: str, policy: Policy = POLICY) -> MeasuredAggregate:
     plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "released", Facts(policy, CATALOG), policy.protections)
-    assert isinstance(release, Release), release
+    assert isinstance(release, MeasuredAggregate), release
     return release
 
 

@@ -13,7 +13,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare
 from secant.plan.evaluate.values import same_key
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.verify import verify
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -48,7 +48,7 @@ def release_of(text, policy=POLICY):
         node for node in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(node, n.Aggregate)
     ]
     found = enforce(aggregate, "release1", Facts(policy, CATALOG), policy.protections)
-    assert isinstance(found, Release), found
+    assert isinstance(found, MeasuredAggregate), found
     return found
 
 

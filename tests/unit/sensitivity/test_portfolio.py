@@ -11,7 +11,7 @@ from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity.bounding import ANALYSES
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Prepared, RawRows, prepare
+from secant.sensitivity.portfolio import Decomposition, RawRows, prepare
 from secant.sql.bind import from_sql
 
 CATALOG = catalog(
@@ -48,7 +48,7 @@ def test_analyses_are_an_explicit_tuple_with_names():
 
 def test_public_queries_pass_unchanged():
     found = prepared("SELECT name, size FROM city ORDER BY size")
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     assert found.bounded == ()
 
 
@@ -64,7 +64,7 @@ def test_public_queries_pass_unchanged():
 )
 def test_protected_rows_never_stay_outside_of_a_release(text):
     found = prepared(text)
-    assert not isinstance(found, Prepared)
+    assert not isinstance(found, Decomposition)
 
 
 def test_raw_rows_are_named():
@@ -76,11 +76,11 @@ def test_raw_rows_are_named():
 def test_the_outermost_aggregate_that_can_be_bounded_is_released():
     inner = "(SELECT person, sum(cost) AS s FROM visit GROUP BY person) AS u"
     outer = prepared(f"SELECT count(*) FROM {inner}")
-    assert isinstance(outer, Prepared)
+    assert isinstance(outer, Decomposition)
     assert largest_bound(outer) == 2
     # max has no measures: its input is released instead, and max works on public numbers.
     further_in = prepared(f"SELECT max(s) FROM {inner}")
-    assert isinstance(further_in, Prepared)
+    assert isinstance(further_in, Decomposition)
     assert largest_bound(further_in) == 10
     assert further_in.bounded[0].release.selector is not None
 
@@ -90,7 +90,7 @@ def test_what_follows_a_release_holds_no_protected_table():
         "SELECT a.n / b.n FROM (SELECT count(*) AS n FROM visit) AS a, "
         "(SELECT count(*) AS n FROM person) AS b"
     )
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     assert [b.release.name for b in found.bounded] == ["release1", "release2"]
     assert not [x for x in n.walk(found.post) if isinstance(x, n.Scan)]
     assert len([x for x in n.walk(found.post) if isinstance(x, n.Released)]) == 2
@@ -100,7 +100,7 @@ def test_a_shared_release_is_made_once():
     found = prepared(
         "WITH t AS (SELECT count(*) AS n FROM visit) SELECT x.n, y.n FROM t AS x, t AS y"
     )
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     assert len(found.bounded) in (1, 2)
     assert {b.release.name for b in found.bounded} == {
         x.name for x in n.walk(found.post) if isinstance(x, n.Released)
@@ -111,7 +111,7 @@ def test_every_protection_needs_a_certificate():
     both = Protection("both", "rows+cells", Fraction(1), distance={"visit": "cost"})
     policy = Policy(source="", tables=POLICY.tables, protections=(ROWS, both))
     found = prepared("SELECT sum(cost) FROM visit", policy)
-    assert not isinstance(found, Prepared)
+    assert not isinstance(found, Decomposition)
     assert {refusal.rule for refusal in found} == {"combined.both"}  # no row has a distance
 
 
@@ -119,7 +119,7 @@ def test_one_noise_serves_rows_and_values_together():
     cells = Protection("cells", "cells", Fraction(1), distance={"visit": "0.5*cost"})
     policy = Policy(source="", tables=POLICY.tables, protections=(ROWS, cells))
     found = prepared("SELECT sum(cost) FROM visit", policy)
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     (bounded,) = found.bounded
     by_protection = {c.protection: next(iter(c.bounds.values())) for c in bounded.certificates}
     step = bounded.release.measures[0].step
@@ -132,9 +132,9 @@ def test_names_of_releases_avoid_names_of_the_query():
     found = prepared(
         'SELECT count(*) AS "release1.m0" FROM (SELECT * FROM visit LIMIT 2) AS release1'
     )
-    assert not isinstance(found, Prepared)  # LIMIT below an aggregate; the next one is bounded
+    assert not isinstance(found, Decomposition)  # LIMIT below an aggregate; the next one is bounded
     found = prepared('SELECT count(*) AS "release1_.m0" FROM visit AS release1')
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     (bounded,) = found.bounded
     assert bounded.release.name == "release1__"
 
@@ -143,7 +143,7 @@ def test_a_rank_beside_a_protection_that_is_not_touched_does_not_move():
     other = Protection("other", "rows", Fraction(1), tables=("city",))
     policy = Policy(source="", tables=POLICY.tables, protections=(ROWS, other))
     found = prepared("SELECT median(cost) FROM visit", policy)
-    assert isinstance(found, Prepared)
+    assert isinstance(found, Decomposition)
     (bounded,) = found.bounded
     (ranked,) = bounded.release.ranked
     bounds = {c.protection: c.bounds[ranked.column].value for c in bounded.certificates}

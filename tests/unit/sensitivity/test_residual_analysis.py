@@ -15,7 +15,7 @@ from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.verify import verify
 from secant.policy.keys import Key, Trust
@@ -68,7 +68,7 @@ def asked(
     plan = normalize(from_sql(text, known))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "release1", Facts(policy, known), (rows,))
-    assert isinstance(release, Release), release
+    assert isinstance(release, MeasuredAggregate), release
     return ResidualAnalysis().bound(Request(release, Facts(policy, known), rows))
 
 

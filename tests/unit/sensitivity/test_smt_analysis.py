@@ -10,7 +10,7 @@ import z3
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.keys import Key, Trust
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -53,7 +53,7 @@ def asked(text, policy=POLICY):
     plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "r", Facts(policy, CATALOG), policy.protections)
-    assert isinstance(release, Release), release
+    assert isinstance(release, MeasuredAggregate), release
     return Request(release, Facts(policy, CATALOG), policy.protections[0])
 
 

@@ -42,7 +42,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return policy
 
 
-def papers_of(policy: Path, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def evidence_of(policy: Path, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give the record of a release, and its documents, read."""
     with secant.connect(policy=policy) as database:
         records = [r.fields for r in database.ledger.records() if r.fields["kind"] == "reserve"]
@@ -60,7 +60,7 @@ def judged(record: dict[str, Any], documents: dict[str, Any]) -> Verdict:
 
 @pytest.mark.parametrize("place", range(5))
 def test_releases_of_the_clinic_are_verified(clinic: Path, place: int) -> None:
-    record, documents = papers_of(clinic, place)
+    record, documents = evidence_of(clinic, place)
     verdict = judged(record, documents)
     assert (verdict.outcome, len(verdict.points)) == ("verified", 6), verdict.points
 
@@ -192,7 +192,7 @@ FAULTS: tuple[tuple[str, Callable[[dict[str, Any], dict[str, Any]], None]], ...]
 def test_a_fault_in_the_records_is_seen(
     clinic: Path, fault: Callable[[dict[str, Any], dict[str, Any]], None]
 ) -> None:
-    record, documents = copy.deepcopy(papers_of(clinic, 0))
+    record, documents = copy.deepcopy(evidence_of(clinic, 0))
     fault(record, documents)
     verdict = judged(record, documents)
     if fault is _other_owner:  # beyond the verifier, and so not verified
@@ -202,20 +202,20 @@ def test_a_fault_in_the_records_is_seen(
 
 
 def test_a_threshold_that_is_too_low_is_seen(clinic: Path) -> None:
-    record, documents = papers_of(clinic, 2)
+    record, documents = evidence_of(clinic, 2)
     documents["certificate"]["releases"][0]["choice"]["threshold"] -= 1
     assert judged(record, documents).outcome == "wrong"
 
 
 def test_a_sharper_choice_among_points_is_seen(clinic: Path) -> None:
-    record, documents = papers_of(clinic, 3)
+    record, documents = evidence_of(clinic, 3)
     (ranked,) = documents["certificate"]["releases"][0]["ranked"].values()
     ranked["noise"]["sharpness"] = str(2 * Fraction(ranked["noise"]["sharpness"]))
     assert judged(record, documents).outcome == "wrong"
 
 
 def test_normal_noise_that_is_too_small_is_seen(clinic: Path) -> None:
-    record, documents = papers_of(clinic, 2)
+    record, documents = evidence_of(clinic, 2)
     noise = next(iter(_measures(documents).values()))["noise"]
     assert noise["law"] in ("normal", "laplace")
     noise["size"] = str(Fraction(noise["size"]) * Fraction(98, 100))
@@ -223,7 +223,7 @@ def test_normal_noise_that_is_too_small_is_seen(clinic: Path) -> None:
 
 
 def test_a_rule_that_is_not_known_is_not_verified(clinic: Path) -> None:
-    record, documents = papers_of(clinic, 0)
+    record, documents = evidence_of(clinic, 0)
     for step in documents["certificate"]["steps"]:
         if step["rule"] == "stability.project":
             step["rule"] = "stability.something_new"
@@ -234,7 +234,7 @@ def test_a_rule_that_is_not_known_is_not_verified(clinic: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_document_that_was_changed_is_seen(clinic: Path, kind: str) -> None:
-    record, documents = papers_of(clinic, 0)
+    record, documents = evidence_of(clinic, 0)
     bodies = {k: json.dumps(d, sort_keys=True, separators=(",", ":")) for k, d in documents.items()}
     assert verify(record, bodies).outcome == "verified"
     assert verify(record, {**bodies, kind: bodies[kind] + " "}).outcome == "wrong"
@@ -247,7 +247,7 @@ def test_a_release_without_papers_is_not_verified() -> None:
 
 
 def test_what_does_not_fit_together_is_wrong(clinic: Path) -> None:
-    record, documents = papers_of(clinic, 0)
+    record, documents = evidence_of(clinic, 0)
     documents["certificate"]["nodes"] = documents["certificate"]["nodes"][:3]
     assert judged(record, documents).outcome == "wrong"
 

@@ -21,7 +21,7 @@ def spread_in(name: str, policy: str, source: str | None, share: str) -> list[Sp
     from secant.numeric.parameters import level_of
     from secant.policy.check import fit_policy
     from secant.policy.file import load_policy
-    from secant.questions import in_force
+    from secant.questions import protections_in_force
     from secant.streams.inspecting import spread_of
     from secant.streams.releasing import opened_stream
 
@@ -30,7 +30,9 @@ def spread_in(name: str, policy: str, source: str | None, share: str) -> list[Sp
     backend = open_source(source or loaded.source, beside=beside, limits=loaded.limits)
     try:
         held = fit_policy(loaded, backend.catalog())
-        opened = opened_stream(held, name, lambda chosen: in_force(held, chosen), backend)
+        opened = opened_stream(
+            held, name, lambda chosen: protections_in_force(held, chosen), backend
+        )
         return spread_of(opened, wanted)
     finally:
         backend.close()

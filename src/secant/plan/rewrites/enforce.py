@@ -67,7 +67,7 @@ class StreamKey:
 
 
 @frozen
-class Release:
+class MeasuredAggregate:
     """One aggregate, ready to be bounded and run."""
 
     name: str
@@ -124,7 +124,7 @@ def enforce(
     moving: bool = False,
     metric: bool = False,
     stepped: StreamKey | None = None,
-) -> Release | Problem:
+) -> MeasuredAggregate | Problem:
     """Turn one aggregate into a release, or say why that cannot be done.
 
     `moving` says that values move and rows stay under all protections that the aggregate touches: then
@@ -273,7 +273,7 @@ class _Builder:
                 )
             )
 
-    def release(self) -> Release:
+    def release(self) -> MeasuredAggregate:
         """Put together what the passes left."""
         fields = tuple(n.Field(k.name, type_of(k.expression)) for k in self.aggregate.keys)
         keys = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields)
@@ -292,7 +292,7 @@ class _Builder:
         drawn += tuple(n.Field(r.column, r.type) for r in ranked)
         released = n.Released(self.name, fields + drawn)
         counted = [(r.column, r.cells) for r in ranked]
-        return Release(
+        return MeasuredAggregate(
             self.name,
             exact,
             measures,

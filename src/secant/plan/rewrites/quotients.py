@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from secant.plan import nodes as n
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import columns_of
 
 Family = frozenset[str]
@@ -70,7 +70,7 @@ def _origins(relation: n.Relation, known: dict[n.Relation, Origins]) -> Origins:
     return known[relation]
 
 
-def cut_together(release: Release, quotients: Iterable[Family]) -> Release:
+def cut_together(release: MeasuredAggregate, quotients: Iterable[Family]) -> MeasuredAggregate:
     """Let the measures of each quotient of sums and counts share a weight; families that meet become one."""
     adding = {
         a.name

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from secant.numeric.powers import power
 from secant.plan import nodes as n
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.hoist import hoisted
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -88,7 +88,7 @@ class Instrument:
     parts: dict[str, tuple[Part, ...]]
 
 
-def instrument(release: Release, motions: list[Motion]) -> Instrument:
+def instrument(release: MeasuredAggregate, motions: list[Motion]) -> Instrument:
     """Write the statements for all measures of a release."""
     rows = release.exact.input
     assert isinstance(rows, n.Project)
@@ -121,7 +121,7 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
     return Instrument(tuple(statements), found)
 
 
-def _beside_groups(release: Release, motions: list[Motion]) -> Instrument:
+def _beside_groups(release: MeasuredAggregate, motions: list[Motion]) -> Instrument:
     """Measure the groups, and look at the rows that they are made of in statements of their own."""
     named = {k.expression.name for k in release.exact.keys if isinstance(k.expression, n.Column)}
     parts: dict[str, list[Part]] = {}
@@ -142,7 +142,7 @@ def _beside_groups(release: Release, motions: list[Motion]) -> Instrument:
     return Instrument(tuple(statements), {m: tuple(p) for m, p in parts.items()})
 
 
-def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
+def _near(release: MeasuredAggregate, motions: list[Motion]) -> n.Scalar | None:
     """Give the condition under which a joined row matters to any measure; None if all rows do (derivative.floor)."""
     nears = {m.measure: m.near for m in motions if m.near is not None}
     measures = {m.column for m in release.measures}
@@ -186,14 +186,14 @@ def _powered(motion: Motion, moved: n.Scalar) -> n.Scalar:
     return shapes.call("power", moved, shapes.number(float(motion.power)))
 
 
-def _keys(release: Release) -> tuple[n.Named, ...]:
+def _keys(release: MeasuredAggregate) -> tuple[n.Named, ...]:
     return tuple(
         n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in release.exact.keys
     )
 
 
 def _single(
-    release: Release, rows: n.Project, alone: list[Motion], *, measured: bool = True
+    release: MeasuredAggregate, rows: n.Project, alone: list[Motion], *, measured: bool = True
 ) -> n.Relation:
     """One pass: measures are summed and the largest motion is taken side by side."""
     items: list[_Item] = []
@@ -242,7 +242,7 @@ _Item = tuple[int, n.Named]
 """A further column, and the branch that computes it."""
 
 
-def _extended(rows: n.Project, items: Iterable[_Item], release: Release) -> n.Project:
+def _extended(rows: n.Project, items: Iterable[_Item], release: MeasuredAggregate) -> n.Project:
     """Add items to a projection; what measures and motions share is computed once.
 
     Of a union each branch computes its own items; rows of other branches have nothing there, and maxima and sums
@@ -280,7 +280,7 @@ def _with_far_rows(summed: n.Scalar, near: n.Column, times: int, floor: float) -
 
 
 def _gathering(
-    release: Release,
+    release: MeasuredAggregate,
     rows: n.Project,
     alone: list[Motion],
     gathered: list[Motion],

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.facts.reads import tables_read
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.sensitivity.certificate import Certificate, Figures, Refusal, Step, Survey
 from secant.sensitivity.elastic.amounts import (
     ZERO,
@@ -64,7 +64,7 @@ def _count(request: Request) -> Counted | None:
     return Counted(survey, groups, smooth, keys, frozenset(work.claims))
 
 
-def _pins(release: Release) -> Pins:
+def _pins(release: MeasuredAggregate) -> Pins:
     """Give the columns of the rows that hold the keys, if each stands for its own group only."""
     keys = [k.expression for k in release.exact.keys]
     names = tuple(k.name for k in keys if isinstance(k, n.Column) and k.type.kind != "DOUBLE")
@@ -92,7 +92,7 @@ def _one_number(answer: Figures) -> int:
     return 0 if value is None else int(str(value))
 
 
-def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]) -> int:
+def _groups(release: MeasuredAggregate, total: Amount, pins: Pins, varying: frozenset[str]) -> int:
     """Bound the groups that one row moves, by their measures or by their figures (elastic.keys)."""
     if not release.exact.keys:
         return 1
@@ -110,7 +110,7 @@ def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]
 
 
 def _moved(
-    release: Release,
+    release: MeasuredAggregate,
     figures: tuple[Figure, ...],
     pins: tuple[str, ...],
     varying: frozenset[str],

@@ -12,7 +12,7 @@ from secant.numeric.arrays import installed
 from secant.plan import nodes as n
 from secant.plan.facts.conjunctive import Conjunctive, NotConjunctive, conjunctive
 from secant.plan.facts.reads import reads
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.typing import fields_of
 from secant.sensitivity.certificate import CannotBound, Certificate, Refusal, Step, Survey
 from secant.sensitivity.interface import Request
@@ -101,7 +101,7 @@ def _merges_reals(node: n.Node) -> bool:
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) -> int:
+def _groups(release: MeasuredAggregate, query: Conjunctive, keys: tuple[n.Scalar, ...]) -> int:
     """Bound the groups whose measure or whose noise moves with one row (multiplicity.groups)."""
     if not keys:
         return 1

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.plan.facts.conjunctive import NotConjunctive, conjunctive
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.sensitivity.certificate import CannotBound, Certificate, Figures, Refusal, Step, Survey
 from secant.sensitivity.interface import Request
 from secant.sensitivity.residual.answers import with_measures
@@ -103,7 +103,7 @@ def _triangle_survey(analysis: str, triangle: Triangle) -> tuple[Survey, Step]:
 
 
 def _survey(
-    analysis: str, release: Release, shape: Shape, grouping: Grouping
+    analysis: str, release: MeasuredAggregate, shape: Shape, grouping: Grouping
 ) -> tuple[Survey, Step]:
     """Measure all figures in at most two statements: for each group, and for all groups."""
     found = Residuals(shape, merge=not grouping.types)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import columns_of, substitute
 from secant.plan.typing import fields_of, type_of
 from secant.schema import types as t
@@ -32,7 +32,7 @@ LARGEST = 10**38
 Numbered = Sequence[tuple[int, Figure]]
 
 
-def with_measures(release: Release, shape: Shape, figures: Numbered) -> n.Relation | None:
+def with_measures(release: MeasuredAggregate, shape: Shape, figures: Numbered) -> n.Relation | None:
     """Give one relation for all figures and all measures, if the measures can be read off what is counted anyway."""
     exact, form = release.exact, shape.form
     if exact.keys or release.ranked or form.conditions or len(form.atoms) < LEAST:
@@ -64,7 +64,7 @@ def _adds_up(call: n.Aggregation, step: Fraction) -> bool:
 
 
 def _share(
-    release: Release, statements: Statements, figures: Sequence[Figure], answered: Figure
+    release: MeasuredAggregate, statements: Statements, figures: Sequence[Figure], answered: Figure
 ) -> None:
     """Read once what both the measures and a figure are made of, where rows are few or hold a declared key.
 
@@ -97,13 +97,15 @@ def _worth_joining_once(shape: Shape, atoms: Atoms) -> bool:
     return len(atoms) > 1 and filtered and _follows_one(shape, atoms)
 
 
-def _asked(release: Release) -> set[str]:
+def _asked(release: MeasuredAggregate) -> set[str]:
     """Give the columns of the release's input that its measures read."""
     calls = release.exact.aggregations
     return {c for call in calls if call.argument is not None for c in columns_of(call.argument)}
 
 
-def _answered(release: Release, statements: Statements, figure: Figure) -> n.Aggregate | None:
+def _answered(
+    release: MeasuredAggregate, statements: Statements, figure: Figure
+) -> n.Aggregate | None:
     """Give the measures, from what the figure counts by its boundary, joined with the atoms that are left."""
     shape, atoms = statements.shape, figure.atoms
     rest = shape.everything - atoms
@@ -128,7 +130,7 @@ Group = tuple[Counted, list[n.Column]]
 """What is counted by a boundary, and for each measure the column that holds its part."""
 
 
-def _counts(release: Release, statements: Statements, figure: Figure) -> Group | None:
+def _counts(release: MeasuredAggregate, statements: Statements, figure: Figure) -> Group | None:
     """Count rows by what hangs on one atom; None where counts would be multiplied, or more than rows are asked for."""
     if any(call.argument is not None for call in release.exact.aggregations):
         return None
@@ -141,7 +143,7 @@ def _counts(release: Release, statements: Statements, figure: Figure) -> Group |
     return group, [group.count for _ in release.exact.aggregations]
 
 
-def _sums(release: Release, statements: Statements, figure: Figure) -> Group | None:
+def _sums(release: MeasuredAggregate, statements: Statements, figure: Figure) -> Group | None:
     """Join the figure's atoms row by row, and add the summands up by its boundary."""
     shape, outputs = statements.shape, dict(statements.shape.form.outputs)
     if not _follows_one(shape, figure.atoms):

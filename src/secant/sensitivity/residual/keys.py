@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Listed, Looked
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -29,7 +29,7 @@ class Grouping:
     words: str
 
 
-def grouping_of(release: Release, shape: Shape) -> Grouping:
+def grouping_of(release: MeasuredAggregate, shape: Shape) -> Grouping:
     """Find the atoms that determine the keys, and bound the groups that one row moves (residual.keys)."""
     if not release.exact.keys:
         return Grouping({}, (), 1, "no groups")

@@ -15,7 +15,7 @@ from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
 from secant.plan.facts.reads import tables_read
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.policy.keys import Key, Trust, in_order
 from secant.policy.policy import Protection
 from secant.sensitivity.bounds import GlobalBound
@@ -98,7 +98,10 @@ class SmtAnalysis:
 
 
 def obligations(
-    releases: Sequence[Release], protections: Sequence[Protection], facts: Facts, rows: int | None
+    releases: Sequence[MeasuredAggregate],
+    protections: Sequence[Protection],
+    facts: Facts,
+    rows: int | None,
 ) -> str:
     """Write what a solver must find impossible for the bounds of all releases to hold, one after the other."""
     try:

@@ -9,7 +9,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.reads import tables_read
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.order_statistics import Ranked
 from secant.policy.keys import Key, in_order
 from secant.records import frozen
@@ -215,7 +215,7 @@ def _only(table: str) -> Callable[[str], bool]:
     return lambda name: name == table
 
 
-def _groups(release: Release, ownerships: Ownerships, changed: int) -> int:
+def _groups(release: MeasuredAggregate, ownerships: Ownerships, changed: int) -> int:
     """Groups that one unit can reach: no more than its rows, its own group limit, or the listed keys."""
     if not release.exact.keys:
         return min(1, changed)
@@ -316,7 +316,7 @@ def _rank_bound(ranked: Ranked, changed: int) -> Fraction:
 
 
 def _contribution(
-    release: Release, changed: int, owned: tuple[Ownerships, Ownership] | None
+    release: MeasuredAggregate, changed: int, owned: tuple[Ownerships, Ownership] | None
 ) -> int:
     """What one group's selecting number can move: a unit counts once; else all rows may share a key."""
     calls = [c for c in release.exact.aggregations if c.name == release.selector]

@@ -15,7 +15,7 @@ from fractions import Fraction
 from secant.plan import nodes as n
 from secant.plan.facts.cardinality import expected_share
 from secant.plan.facts.ownership import Ownership, Ownerships
-from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.owners import unit_column
 from secant.sensitivity.certificate import (
@@ -235,7 +235,9 @@ def _told(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> 
     return Step("truncation.clip", place, told, (), call, limits[-1])
 
 
-def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
+def owned_rows(
+    release: MeasuredAggregate, ownerships: Ownerships
+) -> tuple[n.Relation, int | None, str]:
     """Give the rows before they are limited, the declared limit, and the column of their unit."""
     rows, limit = release.exact.input, None
     while isinstance(rows, n.Truncate):

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.measures import literal
 from secant.plan.typing import fields_of, type_of
 from secant.policy.policy import Policy, Protection
@@ -68,7 +68,7 @@ def extremes(
     counted = n.Aggregate(scan, (), (n.Aggregation(f"{_NAME}.n", "count", value),))
     facts = Facts(policy, catalog)
     release = enforce(counted, _NAME, facts, (protection,))
-    if not isinstance(release, Release):
+    if not isinstance(release, MeasuredAggregate):
         return None
     try:
         rows, _, unit = owned_rows(release, facts.owners(protection))

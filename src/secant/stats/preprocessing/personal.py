@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.noise.mechanisms.personal import PersonalLimit, PersonalNoise
 from secant.numeric.parameters import Number, epsilon_of, positive
 from secant.stats.bounded import NAMES, specified, uniform_finding
@@ -40,7 +40,7 @@ MOST_OFFERS = 1000
 _FINE = 1 << 10
 
 
-@border
+@public_api
 def personal(
     statistic: str,
     values: object,

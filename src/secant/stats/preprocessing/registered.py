@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from secant.errors import UsageError, border
+from secant.errors import UsageError, public_api
 from secant.numeric.parameters import count_of
 from secant.records import frozen
 from secant.stats.inputs import Values
@@ -51,7 +51,7 @@ class OrderedFunction:
         return Fraction(called(self.function, values))
 
 
-@border
+@public_api
 def register_ordered(
     name: str, function: Callable[[Values], float], *, trials: int = 2000
 ) -> OrderedFunction:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from secant.evidence import Papers, document, software
+from secant.evidence import Evidence, document, software
 from secant.noise.continual import Way
 from secant.noise.continual.levels import Tree
 from secant.plan.rewrites.rewrite import normalize
@@ -25,9 +25,9 @@ EPOCHS = 12
 """Epochs whose noise is written down: more steps than any stream comes to."""
 
 
-def stream_papers(
+def stream_evidence(
     compiled: Compiled, ways: Sequence[Way], policy: Policy, catalog: Catalog
-) -> Papers:
+) -> Evidence:
     """Write down what a stream releases, for ever."""
     stream, bounded = compiled.stream, compiled.bounded
     writer = Writer()
@@ -43,7 +43,7 @@ def stream_papers(
         "policy": policy_document(policy, catalog),
         "certificate": writer.document("stream", [release], compiled.post, costs, stream.epsilon),
     }
-    return Papers(documents, software(), "")
+    return Evidence(documents, software(), "")
 
 
 def _noise(way: Way, compiled: Compiled) -> dict[str, Any]:

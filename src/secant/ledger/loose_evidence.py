@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from secant.evidence import Papers, document, software
+from secant.evidence import Evidence, document, software
 from secant.noise.mechanisms.gaussian import NormalNoise
 from secant.noise.mechanisms.laplace import GlobalNoise
 from secant.noise.mechanisms.selection import Choice
@@ -18,14 +18,14 @@ from secant.noise.mechanisms.smooth import SmoothNoise
 from secant.plan.serialize import plain_value
 
 
-def loose_papers(
+def loose_evidence(
     kind: str,
     name: str,
     facts: Mapping[str, Any],
     noise: object,
     protection: object,
     price: tuple[Fraction, Fraction],
-) -> Papers:
+) -> Evidence:
     """Write down what is computed (`kind`, `name`), its public facts, and the noise that goes on it.
 
     Nobody names a version of loose values.
@@ -40,7 +40,7 @@ def loose_papers(
             {"kind": kind, "name": name, "facts": told, "noise": _noise(noise), **costs}
         ),
     }
-    return Papers(documents, software(), "")
+    return Evidence(documents, software(), "")
 
 
 def _noise(noise: object) -> dict[str, str]:

@@ -7,19 +7,19 @@ from fractions import Fraction
 
 from secant.accuracy.trace import Traced
 from secant.noise.query_plan import Reading
-from secant.noise.shares import Calibrated
+from secant.noise.shares import NoisePlan
 from secant.records import frozen
-from secant.sensitivity.portfolio import Prepared
+from secant.sensitivity.portfolio import Decomposition
 
 Keys = list[tuple[object, ...]]
 
 
 @frozen
-class Job:
+class ReleasePlan:
     """Everything that a release needs, settled before any budget is touched."""
 
-    prepared: Prepared
-    noise: Calibrated
+    prepared: Decomposition
+    noise: NoisePlan
     statements: Mapping[str, str]
     """Release name -> the statement over protected rows; further ones of a release are numbered."""
     readings: Mapping[str, Reading]
