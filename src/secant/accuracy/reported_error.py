@@ -100,7 +100,7 @@ def _column_ends(
         stated = _Reported(job, closed, settled, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
     usual = nothing
-    estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1)) is not None}
+    estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1), job.level)}
     if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
         stated = _Reported(job, closed, settled, scalar, noise, usual=True)
         usual = stated.ends(output, 0, cut=True)
@@ -198,11 +198,12 @@ class _Reported:
     def _usually(self, law: NoisyNumber, m: Measure) -> NoisyNumber:
         """Put in what a limit usually cuts off; of several groups, each has its share of it."""
         noise, total = self.settled[m.column], self.closed.totals.get(m.column)
-        error = law.error(self.job.level) or 0.0
+        level = self.job.level
+        error = law.error(level) or 0.0
 
         def estimate(value: float) -> tuple[float, Span]:
             share = 1.0 if total is None else (abs(value) + error) / max(abs(total), error)
-            low, middle, high = noise.usually_cut(m.step, min(share, 1.0)) or (0.0, 0.0, 0.0)
+            low, middle, high = noise.usually_cut(m.step, level, min(share, 1.0)) or (0.0, 0.0, 0.0)
             return middle, (low - middle, high - middle)
 
         return replace(law, left_out=estimate(math.inf)[1], estimate=estimate)

@@ -25,6 +25,7 @@ from secant.noise.measure_noise import (
 from secant.noise.mechanisms.limits import choose_limit, cut_at_most, look_again, race, take_tally
 from secant.noise.secrecy import Private
 from secant.noise.tail import (
+    HIGHEST,
     OctaveTally,
     UsualLimit,
     confirmed,
@@ -195,11 +196,13 @@ class TalliedLimit(ChosenLimit):
         """Bound the units above the limit by what was counted above it (truncation.octaves)."""
         return cut_by_tally(self.tally, self.bound.limits.index(self.limit), miss)
 
-    def usually_cut(self, step: Fraction, share: float = 1.0) -> tuple[float, float, float] | None:
+    def usually_cut(
+        self, step: Fraction, level: Fraction, share: float = 1.0
+    ) -> tuple[float, float, float] | None:
         """Give what the tally says."""
-        if self.cut is None:
+        if self.cut is None or level > HIGHEST:
             return None
-        low, middle, high = (x * float(step) for x in self.cut.left_out(share))
+        low, middle, high = (x * float(step) for x in self.cut.left_out(share, float(level)))
         return (low, middle, high) if self.bound.positive else (-high, 0.0, high)
 
 

@@ -19,6 +19,7 @@ import math
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate
 
@@ -41,8 +42,12 @@ BENDS = ((0.0, 0.4), (0.1, 0.2), (0.25, 0.15), (0.5, 0.1), (1.0, 0.1), (2.0, 0.0
 """How much steeper the fall gets by octave, and the weight of each."""
 ROUGH = 0.25
 """Octaves that are seen follow the family only roughly: their counts deviate by this share besides."""
-LEVEL = 0.96
-"""Inner level: the tail's family is not the truth, so a bit more than the 95 % that are printed."""
+SLACK = 0.8
+"""What is missed of what is cut, of what may be missed: the tail's family is not the truth."""
+HIGHEST = Fraction(99, 100)
+"""The highest level for which so many draws tell what is usual."""
+MISS = 0.02
+"""What is missed on each side where limits are compared."""
 DRAWS = 1000
 FEWEST, MOST = math.log(1e-4), math.log(600)
 """Logarithms of the expected people of an octave between which the exact law is tabled; fewer count as the fewest."""
@@ -72,23 +77,23 @@ class UsualLimit:
     cut: tuple[Draw, ...]
     """What is cut off whom, drawn many times; octaves in which nobody is cut are left out."""
 
-    def left_out(self, share: float = 1.0) -> tuple[float, float, float]:
+    def left_out(self, share: float = 1.0, level: float = 0.95) -> tuple[float, float, float]:
         """Give what is usually cut off in a group that holds a share of the measure: least, middle and most.
 
         Whoever is cut may be of any group, the likelier of those that hold more.
         """
         rounded = 2.0 ** (math.ceil(8 * math.log2(share)) / 8) if share > 0 else 0.0
-        return _left_out(self, min(rounded, 1.0))
+        return _left_out(self, min(rounded, 1.0), level)
 
 
 @lru_cache(maxsize=256)
-def _left_out(limit: UsualLimit, share: float) -> tuple[float, float, float]:
+def _left_out(limit: UsualLimit, share: float, level: float) -> tuple[float, float, float]:
     generator = random.Random(repr((limit.index, share)))  # noqa: S311 - as in `usual_limit`
     totals = sorted(
         math.fsum(each * _dealt(many, share, generator) for many, each in draw)
         for draw in limit.cut
     )
-    miss = (1 - LEVEL) / 2
+    miss = SLACK * (1 - level) / 2
     return _quantile(totals, miss), _quantile(totals, 0.5), _quantile(totals, 1 - miss)
 
 
@@ -334,13 +339,12 @@ def usual_limit(
     people = _people_above(tally, last, generator)
     excess = [_above_edges(tally.edges, draw) for draw in people]
     unit = [(_laplace(generator), generator.gauss(0, 1)) for _ in excess]
-    miss = (1 - LEVEL) / 2
     best: tuple[float, int] | None = None
     for index in range(choices):
         cut = [draw[index] for draw in excess]
         scale, normal = noise(index)
         off = sorted(x / groups - scale * u[normal] for x, u in zip(cut, unit, strict=True))
-        width = _quantile(off, 1 - miss) - _quantile(off, miss)
+        width = _quantile(off, 1 - MISS) - _quantile(off, MISS)
         if best is None or width < best[0]:
             best = width, index
     assert best is not None, "a tally has at least one octave"
