@@ -106,6 +106,7 @@ def one(added: np.ndarray, epsilon: float, generator: np.random.Generator) -> di
     if last is None:
         return {"none": 1.0}
     limit = usual_limit(tally, last, lambda k: (edges[k] / noising, False), choices=OCTAVES)
+    assert limit is not None
     scale = edges[limit.index] / noising
     cut = float(np.minimum(added, edges[limit.index]).sum() + generator.laplace(0, scale))
     least, middle, most = limit.left_out()

@@ -234,12 +234,15 @@ class LimitToTally(LimitToChoose):
             law = share.law(limits[index], self.bound.squared(limits[index]))
             return float(law.size), law.normal
 
-        found = usual_limit(tally, last, noise, choices=len(limits), groups=groups)
+        declared = self.bound.cap is not None
+        found = usual_limit(
+            tally, last, noise, choices=len(limits), groups=groups, declared=declared
+        )
         return TalliedLimit(
             epsilon=self.epsilon,
             share=share,
             bound=self.bound,
-            limit=limits[found.index],
+            limit=limits[-1 if found is None else found.index],
             choosing=self.choosing,
             groups=groups,
             tally=tally,

@@ -46,6 +46,8 @@ SLACK = 0.8
 """What is missed of what is cut, of what may be missed: the tail's family is not the truth."""
 HIGHEST = Fraction(99, 100)
 """The highest level for which so many draws tell what is usual."""
+COINCIDES = 1.5
+"""How much wider an interval may be that holds for every database."""
 MISS = 0.02
 """What is missed on each side where limits are compared."""
 DRAWS = 1000
@@ -327,12 +329,14 @@ def usual_limit(
     *,
     choices: int,
     groups: int = 1,
-) -> UsualLimit:
+    declared: bool = False,
+) -> UsualLimit | None:
     """Give the edge whose answer lies nearest to the truth, usually, and what to add to that answer.
 
     `noise` says for an edge the scale of the noise that comes on the sum of what people add, cut down to it, and
     whether that is normal instead of Laplace noise. Only so many of the edges can be chosen. Of several groups each
-    gets that noise, and what is cut is spread over them.
+    gets that noise, and what is cut is spread over them. None stands for the last edge, where nobody is `declared` to
+    add more: it is taken if its noise alone is not much wider than the narrowest interval, and nothing is estimated.
     """
     seed = repr((tally.edges, tally.counts, tally.epsilon, last, groups))
     generator = random.Random(seed)  # noqa: S311 - post-processing: nothing private rests on it
@@ -348,6 +352,11 @@ def usual_limit(
         if best is None or width < best[0]:
             best = width, index
     assert best is not None, "a tally has at least one octave"
+    if declared and last < len(tally.counts) - 1:
+        scale, normal = noise(choices - 1)
+        alone = sorted(scale * u[normal] for u in unit)
+        if _quantile(alone, 1 - MISS) - _quantile(alone, MISS) <= COINCIDES * best[0]:
+            return None
     edge = tally.edges[best[1]]
     return UsualLimit(
         best[1],

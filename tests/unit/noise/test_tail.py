@@ -119,6 +119,7 @@ def held(body, generator):
     added = [BODIES[body](generator) for _ in range(1500)]
     tally = tallied(added, 0.3, generator)
     limit = usual_limit(tally, last_seen(tally), lambda k: (EDGES[k] / 0.7, False), choices=20)
+    assert limit is not None
     edge = EDGES[limit.index]
     noise = edge / 0.7 * math.log((1 - generator.random()) / (1 - generator.random()))
     answer, truth = math.fsum(min(x, edge) for x in added) + noise, math.fsum(added)
