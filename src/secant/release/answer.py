@@ -39,8 +39,8 @@ class Answer:
     error: dict[str, Any]
     """Beside each number the ends between which the true one lies, at `level`; None where a value is exact.
 
-    `low` and `high` have the shape of the rows; an end that nothing bounds is None. Where `kind` is "usual", what is cut
-    by limits is estimated in them, `certain` has ends that hold for every database, and `not_seen` says whom the
+    `low` and `high` have the shape of the rows; an end that nothing bounds is None. Where `kind` is "usual", what is
+    cut by limits is estimated, `certain` has ends that hold for every database, and `not_seen` says whom the
     estimate cannot see. `values` are half widths, `noise`
     is how far noise alone moves a number, `ranks` by how many rows an order statistic is off (of the rows that count:
     not NULL, within limits), or a truth value of `bool_and` or `bool_or`, `noisy` which columns noise has moved (None
