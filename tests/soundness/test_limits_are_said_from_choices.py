@@ -6,6 +6,7 @@ import pytest
 import secant
 from secant.accuracy import reported_error as stated
 from secant.noise import limited
+from secant.noise.tail import OctaveTally
 
 POLICY = {
     "tables": {"hits": {"columns": {"width": {"range": [0, 100]}, "day": {"values": [0, 1]}}}},
@@ -27,6 +28,12 @@ def said(monkeypatch, text, sizes, rung=4):
     monkeypatch.setattr(
         limited, "choose_limit", lambda limits, *_: limits[min(rung, len(limits) - 1)]
     )
+
+    def tally(limits, above, epsilon):
+        edges = (*map(float, limits), 2.0 * limits[-1])
+        return OctaveTally(edges, tuple(100 * (k < rung) for k in range(len(limits))), 1.0)
+
+    monkeypatch.setattr(limited, "take_tally", tally)
     rows = [(p, i % 2, 7.0) for p, size in enumerate(sizes) for i in range(size)]
     frame = pandas.DataFrame(rows, columns=["person", "day", "width"])
     with secant.connect({"hits": frame}, policy=POLICY, ledger=":memory:") as db:

@@ -23,8 +23,10 @@ from secant.accuracy.consistency import NOTHING, Agreement
 from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
 from secant.accuracy.trace import Drawn, counts_of
 from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
+from secant.noise.limited import TalliedLimit
 from secant.noise.measure_noise import Noise
 from secant.noise.ranked import ranks_off
+from secant.noise.tail import SEEN
 from secant.plan import nodes as n
 from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.order_statistics import Grid
@@ -49,19 +51,28 @@ class Closed:
     """Release -> how many rows it shows."""
     agreement: Agreement = NOTHING
     """Numbers that were made to agree with others."""
+    totals: Mapping[str, float] = field(default_factory=dict)
+    """Measure column of several groups -> the sum of its numbers."""
 
 
-def reported_ends(
-    job: ReleasePlan, closed: Closed, settled: Settled
-) -> tuple[list[list[Span | None]], list[list[Span | None]]]:
-    """Give the ends of every cell, and the same without what limits cut: noise alone.
+@frozen
+class ReportedEnds:
+    """Ends of every cell; None where nothing noisy is seen, or where the data decide."""
 
-    None where nothing noisy is seen, or where the data decide.
-    """
+    certain: list[list[Span | None]]
+    """They hold for every database."""
+    alone: list[list[Span | None]]
+    """The same without what limits cut: noise alone."""
+    usual: list[list[Span | None]]
+    """They hold usually, for what limits cut is estimated; None where nothing is estimated."""
+
+
+def reported_ends(job: ReleasePlan, closed: Closed, settled: Settled) -> ReportedEnds:
+    """Give the ends of every cell."""
     columns = [_column_ends(job, output, closed, settled) for output in job.traced.outputs]
-    with_cuts = [list(row) for row in zip(*(c[0] for c in columns), strict=True)]
-    alone = [list(row) for row in zip(*(c[1] for c in columns), strict=True)]
-    return with_cuts, alone
+    return ReportedEnds(
+        *([list(row) for row in zip(*(c[i] for c in columns), strict=True)] for i in range(3))
+    )
 
 
 Ends = list[Span | None]
@@ -69,11 +80,11 @@ Ends = list[Span | None]
 
 def _column_ends(
     job: ReleasePlan, output: str, closed: Closed, settled: Settled
-) -> tuple[Ends, Ends]:
+) -> tuple[Ends, Ends, Ends]:
     nothing: Ends = [None] * len(closed.rows)
     scalar = job.traced.made.get(output)
     if scalar is None:
-        return nothing, nothing
+        return nothing, nothing, nothing
     noise = noise_behind(scalar, job.traced)
     used = {d.column for d in noise.values()}
     measured = used & settled.keys()
@@ -81,13 +92,26 @@ def _column_ends(
     alone = _Reported(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
     if used & _beyond(job):
         # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
-        return nothing, alone if measured == used else nothing
+        return nothing, alone if measured == used else nothing, nothing
     found = alone
-    if cutting or _cut_openly(job, used) or used & thresholds_of(job).keys():
+    openly = _cut_openly(job, used)
+    if cutting or openly or used & thresholds_of(job).keys():
         stated = _Reported(job, closed, settled, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
+    usual = nothing
+    estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1), job.level)}
+    if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
+        stated = _Reported(job, closed, settled, scalar, noise, usual=True)
+        usual = stated.ends(output, 0, cut=True)
+        place = closed.names.index(output)
+        shown = [number_of(row[place]) for row in closed.rows]
+        # What is cut is more likely some than none: the number itself lies between its ends all the same.
+        usual = [
+            span if span is None or x is None else (min(span[0], x), max(span[1], x))
+            for span, x in zip(usual, shown, strict=True)
+        ]
     # How far a draw leads an order statistic in value, the data decide.
-    return found, alone if measured == used else nothing
+    return found, alone if measured == used else nothing, usual
 
 
 def _beyond(job: ReleasePlan) -> frozenset[str]:
@@ -119,6 +143,8 @@ class _Reported:
     settled: Settled
     scalar: n.Scalar
     noise: Mapping[str, Drawn]
+    usual: bool = False
+    """Whether what limits cut is estimated instead of bounded."""
     laws: dict[str, NoisyNumber] = field(default_factory=dict)
     thresholds: Mapping[str, int] = field(default_factory=dict)
 
@@ -163,8 +189,23 @@ class _Reported:
                         # Nothing bounds what units with more groups or rows than are counted would have added.
                         lost = below_and_above(b.release, column)
                     law = self.settled[column].number(m.step, lost)
+                    if self.usual:
+                        law = self._usually(law, m)
                     return replace(law, error=_unknown, scale=None) if staged else law
         return NoisyNumber(0.0, _unknown)
+
+    def _usually(self, law: NoisyNumber, m: Measure) -> NoisyNumber:
+        """Put in what a limit usually cuts off; of several groups, each has its share of it."""
+        noise, total = self.settled[m.column], self.closed.totals.get(m.column)
+        level = self.job.level
+        error = law.error(level) or 0.0
+
+        def estimate(value: float) -> tuple[float, Span]:
+            share = 1.0 if total is None else (abs(value) + error) / max(abs(total), error)
+            low, middle, high = noise.usually_cut(m.step, level, min(share, 1.0)) or (0.0, 0.0, 0.0)
+            return middle, (low - middle, high - middle)
+
+        return replace(law, left_out=estimate(math.inf)[1], estimate=estimate)
 
     def _pieces(self) -> Pieces | None:
         """Read the shape once for all rows, if it is the same in all and no noise can stand in it twice."""
@@ -179,9 +220,7 @@ class _Reported:
 
     def _numbers(self, values: Mapping[str, float]) -> dict[str, NoisyNumber]:
         return {
-            symbol: replace(
-                self.laws[d.column], value=values[symbol], sign=d.sign, measure=d.column
-            )
+            symbol: replace(self.laws[d.column], sign=d.sign, measure=d.column).at(values[symbol])
             for symbol, d in self.noise.items()
         }
 
@@ -392,6 +431,21 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
         "units_cut_at_most": units_cut(settled, measure.column, miss),
         "level": float(level),
     }
+
+
+def not_seen(job: ReleasePlan, settled: Settled) -> dict[str, float] | None:
+    """Say whom the usual error cannot see: so few people, who each add far more than so much."""
+    tallied = [
+        (x, m)
+        for b in job.prepared.bounded
+        for m in b.release.measures
+        if isinstance(x := settled[m.column], TalliedLimit) and x.cut is not None
+    ]
+    if not tallied:
+        return None
+    noise, measure = min(tallied, key=lambda both: both[0].tally.epsilon)
+    people = math.ceil(SEEN / noise.tally.epsilon)
+    return {"people": people, "beyond": float(noise.limit * measure.step)}
 
 
 def _declared(words: str, limit: float | None) -> dict[str, object]:

@@ -117,7 +117,8 @@ def cell_error(error: Mapping[str, Any], number: int, place: int, value: object)
         )  # of a truth value, rows that speak against it
         return "exact" if ranks == 0 else f"±{math.ceil(ranks):,} {what}"
     low, high = error["low"][number][place], error["high"][number][place]
-    return ends_text(value, low, high, error["noise"][number][place])
+    usual = error.get("kind") == "usual"
+    return ends_text(value, low, high, None if usual else error["noise"][number][place])
 
 
 def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, error: object) -> str:
@@ -148,6 +149,12 @@ def undefined_lines(error: Mapping[str, Any]) -> Iterator[str]:
 
 def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
     """Say what limits may have cut off: it is in no number, and in an error only where that has an end."""
+    unseen = error.get("not_seen")
+    if unseen:
+        yield (
+            f"± is the usual error: what limits cut is estimated. It does not see fewer than {unseen['people']:,} "
+            f"people who each add far more than {value_text(unseen['beyond'])}."
+        )
     left = error.get("leaves_out") or {}
     chosen = {(part["low"], part["high"]) for part in left.get("found", ())}
     yield from (part["told"] for part in left.get("found", ()))

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from secant.errors import Refused
 from secant.noise.laws import NormalPart, Plain, choose_normal
-from secant.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
+from secant.noise.limited import ClippedNoise, LimitToChoose, LimitToTally, RaceNoise
 from secant.noise.measure_noise import (
     LaplaceShare,
     LawfulNoise,
@@ -41,6 +41,8 @@ CHOOSING = Fraction(1, 5)
 """What of a measure's share the private choice of a limit takes, where a largest one is declared."""
 CHOOSING_FREELY = Fraction(3, 10)
 """The same where none is: more limits to choose from, and a wrong choice costs more."""
+TALLYING = Fraction(3, 10)
+"""The same where the limit and the usual error are read off one tally of units by octave."""
 SMOOTHNESS = 10
 """Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
 
@@ -102,6 +104,9 @@ def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
         return ClippedNoise(share, LaplaceShare(share), bound, largest)
     if bound.race:
         return RaceNoise(share, bound)
+    if bound.octaves:
+        choosing = share * TALLYING
+        return LimitToTally(share, LaplaceShare(share - choosing), bound, largest, choosing)
     choosing = share * (CHOOSING_FREELY if bound.cap is None else CHOOSING)
     return LimitToChoose(share, LaplaceShare(share - choosing), bound, largest, choosing)
 

@@ -50,6 +50,8 @@ class NoisyNumber:
     """What the noise is a whole multiple of."""
     left_out: Span = (0.0, 0.0)
     """How much was left out before the noise came on, at least and at most; below zero: taken away too little."""
+    part: Span | None = None
+    """Of what was left out of the measure, what was left out of this number; None where that may be all of it."""
     measure: str = ""
     """What it is a number of: what was left out of one measure is that much in all of its numbers together."""
     sign: int = 0
@@ -59,9 +61,16 @@ class NoisyNumber:
     joint: tuple[Joint, Any] | None = None
     """Where numbers are made of the same noises: what knows the law of their sums, and which of them it is."""
 
+    estimate: Callable[[float], tuple[float, Span]] | None = None
+    """Where what was left out is estimated: how much of it a number of this size usually lacks, and how far from that
+    the truth may be, down and up."""
+
     def at(self, value: float) -> NoisyNumber:
         """Give the same noise about another number."""
-        return replace(self, value=value)
+        if self.estimate is None:
+            return replace(self, value=value)
+        middle, part = self.estimate(value)
+        return replace(self, value=value + middle, part=part)
 
 
 @frozen
@@ -244,7 +253,12 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
         center = _value(piece, noisy)
         error = _error(piece.weights, noisy, level)
         low, high = _left_out(piece.weights, noisy)
-        return None if error is None else (center - error + low, center + error + high)
+        if error is None:
+            return None
+        if any(noisy[c].estimate is not None for c in piece.weights):
+            # Two independent errors that hold usually: rarely are both large, and to the same side.
+            return center - math.hypot(error, low), center + math.hypot(error, high)
+        return center - error + low, center + error + high
     above, below = piece.above, piece.below
     many = len({*above.weights, *below.weights}) > MOST_INVERTED
     if many or any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
@@ -268,16 +282,21 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
 def _left_out(weights: Mapping[str, float], noisy: Noisy) -> Span:
     """Add up what was left out of a weighted sum: of one measure, so much of all its numbers together."""
     reach: dict[str, tuple[float, float, Span]] = {}
+    parts: dict[str, Span] = {}
     for c, w in weights.items():
         one = noisy[c]
         if w and one.left_out != (0.0, 0.0):
-            least, most, _ = reach.get(one.measure or c, (0.0, 0.0, one.left_out))
-            reach[one.measure or c] = min(least, w), max(most, w), one.left_out
+            name = one.measure or c
+            least, most, _ = reach.get(name, (0.0, 0.0, one.left_out))
+            reach[name] = min(least, w), max(most, w), one.left_out
+            least_part, most_part = sorted(w * end for end in one.part or (-math.inf, math.inf))
+            low, high = parts.get(name, (0.0, 0.0))
+            parts[name] = low + least_part, high + most_part
     low = high = 0.0
-    for least, most, ends in reach.values():
+    for name, (least, most, ends) in reach.items():
         corners = [w * end for w in (least, most) if w for end in ends if end]
-        low += min(0.0, *corners)
-        high += max(0.0, *corners)
+        low += max(min(0.0, *corners), parts[name][0])
+        high += min(max(0.0, *corners), parts[name][1])
     return low, high
 
 

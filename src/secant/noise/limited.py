@@ -13,14 +13,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from secant.errors import InternalError
 from secant.noise.cost import Cost
 from secant.noise.intervals import NoisyNumber, Span
-from secant.noise.measure_noise import KeyChoice, LawfulNoise, Noise, Share, coarse
-from secant.noise.mechanisms.limits import choose_limit, cut_at_most, race
+from secant.noise.measure_noise import (
+    KeyChoice,
+    LaplaceShare,
+    LawfulNoise,
+    Noise,
+    NormalShare,
+    Share,
+    coarse,
+)
+from secant.noise.mechanisms.limits import choose_limit, cut_at_most, look_again, race, take_tally
 from secant.noise.secrecy import Private
+from secant.noise.tail import (
+    HIGHEST,
+    OctaveTally,
+    UsualLimit,
+    confirmed,
+    cut_by_tally,
+    last_seen,
+    to_look_at_again,
+    usual_limit,
+)
 from secant.records import frozen
 from secant.sensitivity.certificate import Certificate, ClippedContribution
 
 if TYPE_CHECKING:
     from secant.noise.query_plan import Reading
+
+LOOKING = Fraction(2, 7)
+"""What of the noise's epsilon a second look takes, where a tally leaves doubt: 0.2 of 0.7."""
 
 
 @frozen
@@ -160,6 +181,72 @@ class LimitToChoose(ClippedNoise):
             f"a limit of what one unit adds is chosen privately (epsilon {float(self.choosing):.4g}), then "
             f"{self.share.once_limited}; noise within "
             f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, besides what is cut off above the limit"
+        )
+
+
+@frozen
+class TalliedLimit(ChosenLimit):
+    """Noise for a limit that was read off a noisy tally of units by octave, and what that says of who is cut."""
+
+    tally: OctaveTally
+    cut: UsualLimit | None
+    """How much the limit cuts off usually, in whole steps; None where too few people were seen."""
+
+    def units_cut(self, miss: float) -> int:
+        """Bound the units above the limit by what was counted above it (truncation.octaves)."""
+        return cut_by_tally(self.tally, self.bound.limits.index(self.limit), miss)
+
+    def usually_cut(
+        self, step: Fraction, level: Fraction, share: float = 1.0
+    ) -> tuple[float, float, float] | None:
+        """Give what the tally says."""
+        if self.cut is None or level > HIGHEST:
+            return None
+        low, middle, high = (x * float(step) for x in self.cut.left_out(share, float(level)))
+        return (low, middle, high) if self.bound.positive else (-high, 0.0, high)
+
+
+@frozen
+class LimitToTally(LimitToChoose):
+    """Noise for a limit that is read off a noisy tally of units by octave (truncation.octaves)."""
+
+    def settled(self, above: Private[list[int]], groups: int) -> ClippedNoise:
+        """Take the tally, count once more where a few units seem to add far more than all others, and choose."""
+        limits = self.bound.limits
+        tally = take_tally(limits, above, self.choosing)
+        share = self.share
+        edge = to_look_at_again(tally)
+        if edge is None:
+            last = last_seen(tally)
+        elif isinstance(
+            share, NormalShare
+        ):  # no part of rho is epsilon: what is not sure is not believed
+            last = last_seen(tally, strict=True)
+        else:
+            look = share.epsilon * LOOKING
+            share = LaplaceShare(share.epsilon - look)
+            last = confirmed(tally, look_again(above, edge, look), float(look))
+        seen = last is not None
+        if last is None:
+            last = max(range(len(limits)), key=tally.counts.__getitem__)
+
+        def noise(index: int) -> tuple[float, bool]:
+            law = share.law(limits[index], self.bound.squared(limits[index]))
+            return float(law.size), law.normal
+
+        declared = self.bound.cap is not None
+        found = usual_limit(
+            tally, last, noise, choices=len(limits), groups=groups, declared=declared
+        )
+        return TalliedLimit(
+            epsilon=self.epsilon,
+            share=share,
+            bound=self.bound,
+            limit=limits[-1 if found is None else found.index],
+            choosing=self.choosing,
+            groups=groups,
+            tally=tally,
+            cut=found if seen else None,
         )
 
 

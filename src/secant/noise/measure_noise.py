@@ -115,6 +115,15 @@ class Noise(ABC):
         """Give how far what was cut off so many units may lead from the measured number to the true one."""
         return 0.0, 0.0
 
+    def usually_cut(
+        self, step: Fraction, level: Fraction, share: float = 1.0
+    ) -> tuple[float, float, float] | None:
+        """Give how much is usually cut off a group that holds a share of the measure: least, middle and most.
+
+        None where nothing tells.
+        """
+        return None
+
     # for the owner: `content` is what was read, without its seal
 
     def unnoised(self, content: Any) -> list[int]:

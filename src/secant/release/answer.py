@@ -16,6 +16,14 @@ from secant.records import frozen
 
 
 @frozen
+class Certain:
+    """Ends that hold for every database."""
+
+    low: list[tuple[float | None, ...]]
+    high: list[tuple[float | None, ...]]
+
+
+@frozen
 class Answer:
     """A released answer.
 
@@ -31,7 +39,9 @@ class Answer:
     error: dict[str, Any]
     """Beside each number the ends between which the true one lies, at `level`; None where a value is exact.
 
-    `low` and `high` have the shape of the rows; an end that nothing bounds is None. `values` are half widths, `noise`
+    `low` and `high` have the shape of the rows; an end that nothing bounds is None. Where `kind` is "usual", what is
+    cut by limits is estimated, `certain` has ends that hold for every database, and `not_seen` says whom the
+    estimate cannot see. `values` are half widths, `noise`
     is how far noise alone moves a number, `ranks` by how many rows an order statistic is off (of the rows that count:
     not NULL, within limits), or a truth value of `bool_and` or `bool_or`, `noisy` which columns noise has moved (None
     means there that nothing is known), `running` the rows of running totals one after another, and `leaves_out` says
@@ -69,8 +79,15 @@ class Answer:
         """Upper ends in the shape of `rows`; None beside exact values, and where nothing bounds the true number."""
         return self._ends("high")
 
-    def _ends(self, side: str) -> list[tuple[float | None, ...]]:
-        ends = self.error.get(side)
+    @property
+    def certain(self) -> Certain:
+        """Ends that hold for every database, in the shape of `rows`; None where nothing bounds the true number."""
+        return Certain(*(self._ends(side, self.error.get("certain")) for side in ("low", "high")))
+
+    def _ends(
+        self, side: str, of: Mapping[str, Any] | None = None
+    ) -> list[tuple[float | None, ...]]:
+        ends = (of or self.error).get(side)
         return [tuple(row) for row in ends] if ends else [(None,) * len(r) for r in self.rows]
 
     def afterwards(self, *, isotonic: bool = False) -> Answer:

@@ -17,12 +17,13 @@ from secant.accuracy.reported_error import (
     Closed,
     half_widths,
     leaves_out,
+    not_seen,
     reported_ends,
     reported_ranks,
 )
 from secant.engines.backend import Session
 from secant.engines.print.print_sql import lower
-from secant.noise.intervals import Span
+from secant.noise.intervals import Span, number_of
 from secant.noise.measure_noise import Noise
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
@@ -63,6 +64,8 @@ class Result:
     """Columns with a NULL because a divisor came out as 0, or noise left no number otherwise."""
     noisy: tuple[bool, ...] = ()
     """Whether noise decides the values of each column; nothing where nothing is released."""
+    certain: list[list[Span | None]] | None = None
+    """Ends that hold for every database, where `ends` hold usually; None where no row is noisy."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -93,15 +96,32 @@ def finish(
         columns, rows_inside = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in rows_inside]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    ends, alone = reported_ends(job, Closed(names, rows, inside, groups, agreement), noise)
+    closed = Closed(names, rows, inside, groups, agreement, _totals(job, tables))
+    reported = reported_ends(job, closed, noise)
     ranks = reported_ranks(job, len(answer))
-    answer, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
+    answer, raw, (certain, alone, usual) = displayed(
+        traced, names, rows, reported.certain, reported.alone, reported.usual
+    )
+    ends = [
+        [known if estimated is None else estimated for known, estimated in zip(*both, strict=True)]
+        for both in zip(certain, usual, strict=True)
+    ]
     moved = [bool(lineage.columns[c]) for c in traced.outputs]
     answer, undefined = defined(traced, answer, moved)
     widths = half_widths(answer, alone)
     running = running_rows(traced, names, rows)
-    beside = groups, ranks, raw, agreement, running, undefined, tuple(moved)
+    beside = groups, ranks, raw, agreement, running, undefined, tuple(moved), certain
     return Result(traced.outputs, answer, ends, widths, noise, *beside)
+
+
+def _totals(job: ReleasePlan, tables: Mapping[str, n.Values]) -> dict[str, float]:
+    """Add up the numbers of each measure that has several groups."""
+    return {
+        m.column: math.fsum(x for row in rows if (x := number_of(row[at])) is not None)
+        for b in job.prepared.bounded
+        if len(rows := tables[b.release.name].rows) > 1
+        for at, m in enumerate(b.release.measures, len(b.release.exact.keys))
+    }
 
 
 def _run(
@@ -156,12 +176,14 @@ def closing_plan(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Rela
 
 def error_of(result: Result, job: ReleasePlan) -> dict[str, object]:
     """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
-    ends = result.ends or []
+    usual = result.ends != result.certain
     return {
         "level": float(job.level),
+        "kind": "usual" if usual else "certain",
         "values": result.errors,
-        "low": None if result.ends is None else [[_end(x, 0) for x in row] for row in ends],
-        "high": None if result.ends is None else [[_end(x, 1) for x in row] for row in ends],
+        **_sides(result.ends),
+        "certain": _sides(result.certain) if usual else None,
+        "not_seen": not_seen(job, result.settled) if usual else None,
         "noise": result.noise,
         "ranks": result.ranks,
         "running": dict(result.running),
@@ -169,6 +191,14 @@ def error_of(result: Result, job: ReleasePlan) -> dict[str, object]:
         "leaves_out": leaves_out(job, result.settled, result.agreement),
         **({"undefined": list(result.undefined)} if result.undefined else {}),
     }
+
+
+def _sides(ends: list[list[Span | None]] | None) -> dict[str, list[list[float | None]] | None]:
+    """Give lower and upper ends apart."""
+    if ends is None:
+        return {"low": None, "high": None}
+    low, high = ([[_end(x, side) for x in row] for row in ends] for side in (0, 1))
+    return {"low": low, "high": high}
 
 
 def _end(span: tuple[float, float] | None, side: int) -> float | None:

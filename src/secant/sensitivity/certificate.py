@@ -190,6 +190,8 @@ class ClippedContribution:
     """Whether rows without a unit count: each is a unit of its own, and no limit cuts it (truncation.nobody)."""
     within: int | None = None
     """What one unit adds to one group at most, in whole steps; None if only the limit bounds it."""
+    octaves: bool = False
+    """Whether each limit is twice the one before, so that a tally of units by octave chooses (truncation.octaves)."""
 
     def squared(self, limit: int) -> Fraction:
         """Bound the squared length of the move of the measure, cut down to a limit (truncation.length)."""

@@ -184,11 +184,23 @@ def test_chosen_limits_say_how_many_units_they_cut(events):
     }  # fmt: skip
     assert left["level"] == 1 - 5e-10
     assert left["units_cut_at_most"] == max(m["units_cut_at_most"] for m in left["measures"])
-    # Nothing bounds what one person may add: a count has a low end only, an average its range.
+    # Nothing bounds what one person may add: for certain, a count has a low end only, an average its range.
+    assert error["kind"] == "certain"  # no tally tells what is missed once in a billion
     assert error["high"][0][:2] == [None, None]
     assert error["low"][0][0] <= events.truth[0]
     assert (error["low"][0][2], error["high"][0][2]) == (0.0, 4000.0)
     assert all(x is not None for x in error["noise"][0])
+
+
+def test_what_a_limit_usually_cuts_is_in_the_error(events):
+    with connect(events, "usual") as db:
+        error = db.sql("SELECT count(*), sum(width) FROM hits", epsilon=4, level=0.99).error
+    assert error["kind"] == "usual"
+    assert all(x is not None for side in ("low", "high") for x in error[side][0])
+    assert error["certain"]["high"] == [[None, None]]
+    assert error["certain"]["low"][0][0] <= error["low"][0][0]
+    assert error["not_seen"]["people"] == 18
+    assert error["not_seen"]["beyond"] in [m["limit"] for m in error["leaves_out"]["measures"]]
 
 
 def test_declared_limits_are_said_too(events):

@@ -14,6 +14,7 @@ from fractions import Fraction
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.noise.mechanisms.selection import PermuteAndFlip
 from secant.noise.secrecy import Private, unseal
+from secant.noise.tail import OctaveTally
 from secant.sensitivity.bounds import GlobalBound
 
 BALANCE = 2
@@ -84,6 +85,26 @@ def scores_of(
 def _steps(limit: int, least: int) -> Fraction:
     """Give how far above the least a limit lies: public, so any number near the logarithm serves."""
     return Fraction(round(math.log(limit / least) * 10**6), 10**6)
+
+
+def take_tally(
+    limits: Sequence[int], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
+) -> OctaveTally:
+    """Count the units that add more than each limit and at most the next, with noise (truncation.octaves).
+
+    A unit stands in one count, or in none: noise of scale 1 / epsilon hides it in all of them together.
+    """
+    more = [*unseal(above), 0]
+    counts = [more[k] - more[k + 1] for k in range(len(limits))]
+    noisy = add_discrete_laplace(counts, scale=1 / epsilon)
+    edges = (*map(float, limits), 2.0 * limits[-1])
+    return OctaveTally(edges, tuple(noisy), float(epsilon))
+
+
+def look_again(above: Private[Sequence[int]] | Sequence[int], edge: int, epsilon: Fraction) -> int:
+    """Count the units that add more than one of the limits once more (truncation.octaves)."""
+    (noisy,) = add_discrete_laplace([unseal(above)[edge]], scale=1 / epsilon)
+    return noisy
 
 
 FAILURE = Fraction(1, 10)

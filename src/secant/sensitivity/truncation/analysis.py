@@ -104,13 +104,15 @@ def _added(
     limits = {c.name: found[c.name] for c in a.calls}
     weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
     # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
+    # Where a tally of units chooses, octaves hold all that it can tell apart.
     doubling = {
         c.name: limits[c.name][::-2][::-1]
         for c in a.calls
-        if race and c.name not in weighted and never_negative(c)
+        if c.name not in weighted and (never_negative(c) or not race)
     }
-    racing = {c for c, x in doubling.items() if len(x) > 1}
-    limits |= {c: doubling[c] for c in racing}
+    doubling = {c: x for c, x in doubling.items() if len(x) > 1}
+    racing = set(doubling) if race else set()
+    limits |= doubling
     a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
     several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
     chosen_one = {c: x for c, x in limits.items() if c not in racing}
@@ -126,7 +128,15 @@ def _added(
     signs = {c.name: never_negative(c) for c in a.calls}
     return {
         c: ClippedContribution(
-            made, x, c in racing, None, a.partners(c), signs[c], a.fine[c], a.alone
+            made,
+            x,
+            c in racing,
+            None,
+            a.partners(c),
+            signs[c],
+            a.fine[c],
+            a.alone,
+            octaves=c in doubling and c not in racing,
         )
         for c, x in limits.items()
     }

@@ -1,0 +1,129 @@
+"""The tally of units by octave (truncation.octaves): all neighbors of small databases, and the law of what is released.
+
+One unit less moves one count by one, or none; what is then released costs the same on either branch. Draws of the tally
+on a database and on a neighbor are told apart by no more than its share of epsilon allows.
+"""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from scipy.stats import binom
+
+from secant.noise import limited
+from secant.noise.limited import LimitToTally, TalliedLimit
+from secant.noise.measure_noise import LaplaceShare, NormalShare
+from secant.noise.mechanisms import limits as limit_choices
+from secant.noise.mechanisms.limits import take_tally
+from secant.noise.secrecy import Private
+from secant.sensitivity.certificate import ClippedContribution, Contributions
+
+LIMITS = (1, 2, 4, 8)
+
+
+def above(totals):
+    """Give for each limit how many units add more: what the engine's buckets say."""
+    return [sum(abs(t) > limit for t in totals) for limit in LIMITS]
+
+
+def counts_of(monkeypatch, totals):
+    """Give the counts of a tally without noise."""
+    monkeypatch.setattr(limit_choices, "add_discrete_laplace", lambda values, *, scale: values)
+    return take_tally(LIMITS, above(totals), Fraction(1)).counts
+
+
+def moves(monkeypatch, count):
+    """Give the largest ℓ1 move of the counts over all small databases and all their neighbors."""
+    worst = 0
+    for size in range(1, 4):
+        for totals in itertools.product((0, 1, 2, 3, 5, 8, 9, -7), repeat=size):
+            whole = count(monkeypatch, totals)
+            for left_out in range(size):
+                less = count(monkeypatch, totals[:left_out] + totals[left_out + 1 :])
+                worst = max(worst, sum(abs(a - b) for a, b in zip(whole, less, strict=True)))
+    return worst
+
+
+def test_one_unit_less_moves_one_count_by_one(monkeypatch):
+    assert moves(monkeypatch, counts_of) == 1
+
+
+def test_counting_a_unit_at_every_limit_would_be_noticed(monkeypatch):
+    """A planted fault: the numbers of units above each limit are released with the noise of one count."""
+    assert moves(monkeypatch, lambda _, totals: above(totals)) == len(LIMITS)
+
+
+def worst_ratio(one, other, draws):
+    """Give the largest log ratio of chances of one count that the draws prove, at a false alarm below 1e-9."""
+    worst = -math.inf
+    for value in set(one):
+        low = binom.ppf(1e-12, draws, one[value] / draws) / draws
+        high = (binom.ppf(1 - 1e-12, draws, other[value] / draws) + 30) / draws
+        if low > 0:
+            worst = max(worst, math.log(low / high))
+    return worst
+
+
+def drawn(totals, epsilon, draws):
+    """Draw the counts of the tally that tell two databases apart best: the last octave."""
+    return Counter(take_tally(LIMITS, above(totals), epsilon).counts[-1] for _ in range(draws))
+
+
+def test_the_tally_is_as_private_as_it_says():
+    epsilon, draws = Fraction(1), 40_000
+    one, other = drawn((9, 3, 2), epsilon, draws), drawn((3, 2), epsilon, draws)
+    assert worst_ratio(one, other, draws) <= 1
+    assert worst_ratio(other, one, draws) <= 1
+
+
+def test_half_of_the_noise_would_be_noticed():
+    """A planted fault: noise of half the scale, and the audit above has teeth."""
+    draws = 40_000
+    one, other = (drawn(x, Fraction(2), draws) for x in ((9, 3, 2), (3, 2)))
+    assert max(worst_ratio(one, other, draws), worst_ratio(other, one, draws)) > 1
+
+
+def noise_of(share):
+    """Give noise whose limit is yet to be tallied."""
+    made = Contributions(None, lambda chosen: None)
+    octaves = tuple(2**k for k in range(12))
+    bound = ClippedContribution(made, octaves, positive=True, partners=("m",), octaves=True)
+    return LimitToTally(Fraction(1), share, bound, octaves[-1], Fraction(3, 10))
+
+
+CROWD, GROUP = [3000] + [0] * 11, [3040] + [40] * 11
+
+
+@pytest.mark.parametrize("counted", [CROWD, GROUP])
+def test_what_is_spent_on_either_branch_is_what_was_charged(monkeypatch, counted):
+    looks = []
+    monkeypatch.setattr(
+        limited, "look_again", lambda above, edge, epsilon: looks.append(epsilon) or 40
+    )
+    for _ in range(30):
+        looks.clear()
+        noise = noise_of(LaplaceShare(Fraction(7, 10))).settled(Private(counted), 1)
+        assert isinstance(noise, TalliedLimit)
+        assert noise.choosing + sum(looks) + noise.share.epsilon == 1
+        assert noise.law.size * noise.share.epsilon == noise.limit
+    assert bool(looks) == (counted is GROUP)
+
+
+def test_with_normal_noise_nothing_is_looked_at_again(monkeypatch):
+    monkeypatch.setattr(limited, "look_again", None)
+    noise = noise_of(NormalShare(Fraction(1, 100))).settled(Private(GROUP), 1)
+    assert noise.share == NormalShare(Fraction(1, 100))
+
+
+def test_a_second_look_that_is_not_taken_off_would_be_noticed(monkeypatch):
+    """A planted fault: the second look is for nothing."""
+    monkeypatch.setattr(limited, "LOOKING", Fraction(0))
+    looks = []
+    monkeypatch.setattr(
+        limited, "look_again", lambda above, edge, epsilon: looks.append(Fraction(1, 5)) or 40
+    )
+    monkeypatch.setattr(limited, "confirmed", lambda tally, counted, epsilon: 11)
+    noise = noise_of(LaplaceShare(Fraction(7, 10))).settled(Private(GROUP), 1)
+    assert noise.choosing + sum(looks) + noise.share.epsilon > 1
