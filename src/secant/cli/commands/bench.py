@@ -20,11 +20,11 @@ ADDRESS = "SECANT_BENCH_POSTGRES"
 SPARK = "SECANT_BENCH_SPARK"
 
 Suite = Annotated[
-    Literal["laud", "tpch", "joins", "honesty", "sampler"],
+    Literal["laud", "tpch", "joins", "honesty", "sampler", "everyday"],
     Parameter(
         help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
         "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold; "
-        "sampler: the figures of the sampling paper."
+        "sampler: the figures of the sampling paper; everyday: errors of ordinary questions over an oracle's."
     ),
 ]
 ProfileName = Annotated[
@@ -52,7 +52,7 @@ Epsilon = Annotated[
     str | None,
     Parameter(
         name="--epsilon",
-        help="tpch, joins: privacy of one answer, by default 1.",
+        help="tpch, joins, everyday: privacy of one answer, by default 1.",
         metavar="NUMBER",
         allow_leading_hyphen=True,
     ),
@@ -78,7 +78,7 @@ Queries = Annotated[
     str,
     Parameter(
         name="--queries",
-        help="Only these, such as b1_1,b6 or q1,q6; honesty: data (events,clinic); sampler: figures (1,8).",
+        help="Only these, such as b1_1,b6 or q1,q6; honesty, everyday: data (events,clinic); sampler: figures (1,8).",
         metavar="LIST",
     ),
 ]
@@ -86,7 +86,8 @@ Repeat = Annotated[
     int | None,
     Parameter(
         name=("--repeat", "--releases"),
-        help="laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200.",
+        help="laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200; "
+        "everyday: 20.",
         metavar="N",
     ),
 ]
