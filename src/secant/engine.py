@@ -231,6 +231,7 @@ class Connection:
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             asked = asked if data_version is None else replace(asked, data=data_version)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
+            asked = asked if allowed is None else replace(asked, allowed=True)
             try:
                 answer = self._released(text, parameters, asked, allowed, analyst, warn)
                 return with_found(answer, relied_upon(answer, self._found), Fraction(0), None)

@@ -5,6 +5,7 @@ In: what a caller wrote, a policy, what the analyses said. Out: records and erro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,17 @@ class Asked:
     in_force: tuple[Protection, ...]
     data: str = ""
     """Names the version of the data, for the papers of the release; empty where nothing tells it."""
+    allowed: bool = False
+    """Whether no error above some size is allowed."""
+
+    @property
+    def foretold(self) -> tuple[Protection, ...]:
+        """Give the protections, with limits of sums as they are declared where an error has to be known beforehand."""
+        if self.error is None and not self.allowed:
+            return self.in_force
+        return tuple(
+            replace(p, truncation="near") if p.truncation == "auto" else p for p in self.in_force
+        )
 
 
 def asked_of(

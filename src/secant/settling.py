@@ -114,7 +114,7 @@ class Settling:
     def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
         if epsilon not in self._jobs:
             plan, session, facts = self.question
-            in_force, level = self.asked.in_force, self.asked.level
+            in_force, level = self.asked.foretold, self.asked.level
             with limited_work():
                 prepared = prepared_of(
                     self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
