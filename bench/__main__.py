@@ -11,7 +11,7 @@ from pathlib import Path
 
 NAMES = (
     "spine", "tpch", "tpcds", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
-    "sampler", "patterns", "honesty", "streams", "stream_steps", "running_sums", "everyday", "service",
+    "sampler", "patterns", "honesty", "streams", "stream_steps", "running_sums", "everyday", "ordinary", "service",
     "rows_and_values", "compile", "spark", "scale",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -24,10 +24,10 @@ _BELONGS = {
     "--profile": ("laud",),
     "--engine": ("laud",),
     "--policy": ("tpch",),
-    "--epsilon": ("tpch", "joins"),
+    "--epsilon": ("tpch", "joins", "everyday"),
     "--delta": ("tpch",),
     "--scale": ("laud", "tpch", "joins", "honesty"),
-    "--repeat": ("laud", "tpch", "joins", "honesty"),
+    "--repeat": ("laud", "tpch", "joins", "honesty", "everyday"),
 }
 
 
@@ -86,6 +86,8 @@ def run(
         return _joins(asked, epsilon or "1")
     if suite == "sampler":
         return _sampler(asked)
+    if suite == "everyday":
+        return _everyday(asked, epsilon or "1")
     return _honesty(asked)
 
 
@@ -173,6 +175,19 @@ def _honesty(asked: _Asked) -> int:
     _write(asked.target, rows)
     table.print_table(rows)
     return int(any(row["status"] == "broken" for row in rows))
+
+
+def _everyday(asked: _Asked, epsilon: str) -> int:
+    """A refusal is a result here, not a failure."""
+    from bench.suites.everyday import measure, sets, table
+    from secant.numeric.parameters import epsilon_of
+
+    names = sets.chosen_sets(asked.queries)
+    with _progress(len(names) * len(sets.QUESTIONS), "everyday") as advance:
+        rows = list(advance(measure.measure(names, (epsilon_of(epsilon),), asked.repeat or 20)))
+    _write(asked.target, rows)
+    table.print_table(rows)
+    return 0
 
 
 @contextmanager

@@ -275,7 +275,7 @@ class Connection:
 
         @cache
         def at(epsilon: Fraction) -> ReleasePlan:
-            held, facts = question.protections, snapshot.facts.at(epsilon)
+            held, facts = question.planned, snapshot.facts.at(epsilon)
             with limited_work():
                 # Each aggregate is enforced and bounded as it is split off: where that fails, one further in is tried.
                 parts = split(question.text, plan, self.policy, held, self.catalog, facts)

@@ -4,7 +4,10 @@ import pytest
 from repository import ROOT, blocks, named
 from test_readme import run_block
 
-PAGES = tuple(ROOT / "docs" / "explanation" / name for name in ("joins-and-limits.md", "ranges.md", "usual-error.md"))
+PAGES = tuple(
+    ROOT / "docs" / "explanation" / name
+    for name in ("joins-and-limits.md", "ranges.md", "usual-error.md")
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -7,6 +7,7 @@ shares nothing with secant.noise.ranked. Planted faults show that the check can 
 import itertools
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,8 @@ from chance import LONG
 from secant.noise.calibrate import calibrate
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
+from secant.plan.rewrites import order_statistics
+from secant.plan.rewrites.order_statistics import RankedCalls
 from secant.sensitivity.stability import analysis
 
 DATABASES = 400 if LONG else 25
@@ -28,6 +31,8 @@ QUERIES = [
     "SELECT kind, quantile_cont(cost, 0.9) FROM visit GROUP BY kind",
     "SELECT min(cost) FROM visit WHERE code > 0",
     "SELECT max(age) FROM person",
+    "SELECT max(cost) FROM visit",
+    "SELECT min(qty) FROM item",
     "SELECT tag, quantile_disc(qty, 0.25) FROM item GROUP BY tag",
     "SELECT median(price) FROM item",
     "SELECT p.region, max(v.cost) FROM visit v JOIN place p ON v.code = p.code GROUP BY p.region",
@@ -161,6 +166,75 @@ def test_a_planted_fault_is_seen(monkeypatch, text, fault):
     largest, _, watched = worst(text, PEOPLE, databases=60)
     assert watched.charged == 1
     assert largest > 1.05
+
+
+def by_units(text, databases=60):
+    """Give the extreme points of the cells beside those of the counted values, for drawn databases."""
+    watched = Watched(text, PEOPLE)
+    assert watched.accepted
+    assert watched.ranked.of_units
+    reads = compiled(watched.ranked.cells.input)
+    every = compiled(below_units(watched.ranked.cells))
+    draw = random.Random(5)
+    for _ in range(databases):
+        database = draw_database(draw, watched.world)
+        yield watched, watched.groups(database), reads(database), every(database)
+
+
+def below_units(cells):
+    """Give the same cells counted over all rows, each by itself."""
+    known = cells.input
+    return replace(cells, input=replace(known, input=known.input.input))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT max(cost) FROM visit", "SELECT min(cost) FROM visit", "SELECT min(qty) FROM item"],
+)
+def test_units_have_the_extreme_of_all_rows(text):
+    """One row of each unit, and the same smallest or largest point; counted over all rows it is more rows."""
+    largest = "max" in text
+    fewer = filled = 0
+    for _, groups, rows, every in by_units(text):
+        cells = groups.get((), {})
+        assert sum(cells.values()) == len(rows)
+        alone = dict(every)
+        assert bool(cells) == bool(alone)
+        if cells:
+            filled += 1
+            end = max if largest else min
+            assert end(cells) == end(alone)
+            fewer += len(rows) < sum(alone.values())
+    assert filled > 30
+    assert fewer > 5  # some unit had several rows
+
+
+def test_the_other_extreme_of_units_would_be_noticed(monkeypatch):
+    """Planted: each unit's smallest value where the largest is asked for."""
+    monkeypatch.setattr(RankedCalls, "extremes_of", lambda self, argument: ("min",))
+    monkeypatch.setattr(order_statistics, "side_of", lambda fraction: "min")
+    wrong = 0
+    for _, groups, _, every in by_units("SELECT max(cost) FROM visit"):
+        cells, alone = groups.get((), {}), dict(every)
+        wrong += bool(cells) and max(cells) != max(alone)
+    assert wrong > 5
+
+
+def test_rows_counted_as_units_would_be_noticed(monkeypatch):
+    """Planted: an extreme that counts all rows of a unit, under the bound of one row of each."""
+    text = "SELECT max(cost) FROM visit"
+    largest, _, watched = worst(text, PEOPLE, databases=60)
+    assert watched.ranked.of_units
+    assert largest <= float(watched.noise.epsilon) * (1 + 1e-6)
+    faulty = Watched(text, PEOPLE)
+    faulty.run = compiled(below_units(faulty.ranked.cells))
+    draw = random.Random(3)
+    found = 0.0
+    for _ in range(60):
+        database = draw_database(draw, faulty.world)
+        for neighbor in neighbors(database, faulty.world, PEOPLE, draw_pool(draw)):
+            found = max(found, faulty.loss(database, neighbor))
+    assert found > 1.05
 
 
 def test_the_brute_force_is_a_distribution():

@@ -37,7 +37,7 @@ from secant.sensitivity.derivative.soften.tuning import (
     smoothness,
 )
 
-CHOOSING = Fraction(1, 5)
+CHOOSING = Fraction(1, 4)
 """What of a measure's share the private choice of a limit takes, where a largest one is declared."""
 CHOOSING_FREELY = Fraction(3, 10)
 """The same where none is: more limits to choose from, and a wrong choice costs more."""

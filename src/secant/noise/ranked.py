@@ -248,8 +248,9 @@ def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
             f"(epsilon {float(noise.epsilon):.4g}); at most {most:.6g} rows fewer hold it than the most "
             f"frequent one, at {float(level):.0%}"
         )
+    counted = "units, each at its own extreme," if ranked.of_units else "rows"
     return (
         f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
-        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} rows of the rank at "
+        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} {counted} of the rank at "
         f"{float(level):.0%}, how far that is in value only the owner knows"
     )

@@ -138,7 +138,10 @@ class Protection:
     limits: Mapping[str, int] = field(default_factory=dict)
     """For `unit`: at most so many rows of a table belong to one unit; for `window`, in one step of a stream."""
     truncation: str = "auto"
-    """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them."""
+    """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them.
+
+    `near`, which no policy says, is `auto` where an error has to be known beforehand.
+    """
     groups: int | None = None
     """For `unit`: at most so many groups of one answer are reached by one unit."""
     distance: Mapping[str, str] = field(default_factory=dict)

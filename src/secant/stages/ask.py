@@ -6,6 +6,7 @@ In: what a caller wrote, and a policy. Out: a question, or an error of usage. No
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -43,6 +44,15 @@ class Question:
     analyst: str = ""
     data: str = ""
     """Names the version of the data, for the evidence of the release; empty where nothing tells it."""
+
+    @property
+    def planned(self) -> tuple[Protection, ...]:
+        """Give the protections, with limits of sums as they are declared where an error has to be known beforehand."""
+        if not self.thorough:
+            return self.protections
+        return tuple(
+            replace(p, truncation="near") if p.truncation == "auto" else p for p in self.protections
+        )
 
     @property
     def thorough(self) -> bool:

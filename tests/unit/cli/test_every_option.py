@@ -110,6 +110,7 @@ BELONG = {
     "joins": ("--epsilon", "--scale", "--repeat"),
     "honesty": ("--scale", "--repeat"),
     "sampler": (),
+    "everyday": ("--epsilon", "--repeat"),
 }
 BENCH_VALUES = {**SAMPLE, "--policy": ("other.toml",), "--epsilon": ("2",), "--delta": ("1e-7",),
                 "--engine": ("spark",)}  # fmt: skip
@@ -422,7 +423,7 @@ def calls(place, monkeypatch) -> list[Any]:
     for name in ("add", "set_password", "remove", "revoke", "set_role"):
         getattr(users.return_value, name).side_effect = recorder(name)
     monkeypatch.setattr("secant.service.users.Users", users)
-    for name in ("laud", "tpch", "joins", "sampler", "honesty"):
+    for name in ("laud", "tpch", "joins", "sampler", "honesty", "everyday"):
         patch(f"bench.suites.command._{name}", 0)
     return told
 

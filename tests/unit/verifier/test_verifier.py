@@ -26,6 +26,8 @@ BY_DAY = "SELECT day, count(*) AS n FROM visits GROUP BY day"
 CHOSEN = "SELECT age, count(DISTINCT patient_id) AS n FROM patients GROUP BY age"
 OPEN_KEYS = "SELECT visit_id % 3000 AS k, count(*) AS n FROM visits GROUP BY 1"
 MEDIAN = "SELECT median(cost) AS m FROM visits"
+LARGEST = "SELECT max(cost) AS m FROM visits"
+SUM = "SELECT sum(cost) AS s FROM visits"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,8 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for text in (AVERAGE, BY_DAY, OPEN_KEYS, MEDIAN):
             database.sql(text, epsilon=1)
         database.sql("SELECT count(*) AS n FROM patients WHERE age > ?", parameters=[65], epsilon=1)
+        database.sql(LARGEST, epsilon=1)
+        database.sql(SUM, epsilon=1)
     return policy
 
 
@@ -58,7 +62,7 @@ def judged(record: dict[str, Any], documents: dict[str, Any]) -> Verdict:
     return verify({**record, "papers": {**record["papers"], **papers}}, bodies)
 
 
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", range(7))
 def test_releases_of_the_clinic_are_verified(clinic: Path, place: int) -> None:
     record, documents = evidence_of(clinic, place)
     verdict = judged(record, documents)
@@ -212,6 +216,28 @@ def test_a_sharper_choice_among_points_is_seen(clinic: Path) -> None:
     (ranked,) = documents["certificate"]["releases"][0]["ranked"].values()
     ranked["noise"]["sharpness"] = str(2 * Fraction(ranked["noise"]["sharpness"]))
     assert judged(record, documents).outcome == "wrong"
+
+
+def test_rows_that_stand_for_no_single_unit_are_seen(clinic: Path) -> None:
+    """An extreme counts one row of each patient; grouped by something else it would count several."""
+    record, documents = evidence_of(clinic, 5)
+    assert judged(record, documents).outcome == "verified"
+    nodes = documents["certificate"]["nodes"]
+    (units,) = [
+        fields
+        for kind, fields in nodes
+        if kind == "Aggregate"
+        and [nodes[x["node"]][1]["function"] for x in fields["aggregations"]] == ["max"]
+    ]
+    key = nodes[units["keys"][0]["node"]][1]
+    assert nodes[key["expression"]["node"]][1]["name"] == "visits.patient_id"
+    others = (
+        at
+        for at, (kind, fields) in enumerate(nodes)
+        if kind == "Column" and fields["name"].endswith(".value0")
+    )
+    key["expression"] = {"node": next(others)}
+    assert judged(record, documents).outcome in ("wrong", "not verified")
 
 
 def test_normal_noise_that_is_too_small_is_seen(clinic: Path) -> None:

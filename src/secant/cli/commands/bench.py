@@ -21,11 +21,11 @@ ADDRESS = "SECANT_BENCH_POSTGRES"
 SPARK = "SECANT_BENCH_SPARK"
 
 Suite = Annotated[
-    Literal["laud", "tpch", "joins", "honesty", "sampler"],
+    Literal["laud", "tpch", "joins", "honesty", "sampler", "everyday"],
     Parameter(
         help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
         "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold; "
-        "sampler: the figures of the sampling paper."
+        "sampler: the figures of the sampling paper; everyday: errors of ordinary questions over an oracle's."
     ),
 ]
 ProfileName = Annotated[
@@ -46,7 +46,12 @@ Scale = Annotated[
 ]
 Epsilon = Annotated[
     str | None,
-    named("--epsilon", "tpch, joins: privacy of one answer, by default 1.", "NUMBER", hyphen=True),
+    named(
+        "--epsilon",
+        "tpch, joins, everyday: privacy of one answer, by default 1.",
+        "NUMBER",
+        hyphen=True,
+    ),
 ]
 Delta = Annotated[
     str | None,
@@ -69,7 +74,7 @@ Queries = Annotated[
     str,
     named(
         "--queries",
-        "Only these, such as b1_1,b6 or q1,q6; honesty: data (events,clinic); sampler: figures (1,8).",
+        "Only these, such as b1_1,b6 or q1,q6; honesty, everyday: data (events,clinic); sampler: figures (1,8).",
         "LIST",
     ),
 ]
@@ -77,7 +82,7 @@ Repeat = Annotated[
     int | None,
     named(
         ("--repeat", "--releases"),
-        "laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200.",
+        "laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200; everyday: 20.",
         "N",
     ),
 ]

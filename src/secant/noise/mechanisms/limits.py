@@ -21,7 +21,7 @@ BALANCE = 2
 """Units above the limit that noise of one group is worth, times epsilon."""
 
 
-FALL = Fraction(5, 2)
+FALL = Fraction(7, 2)
 """How fast weights fall with the limit, as a power: slower, limits that are far too large come too often; faster, the
 units at the top are cut."""
 

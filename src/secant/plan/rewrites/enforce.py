@@ -169,6 +169,8 @@ class _Builder:
     """The rows that measures are computed over."""
     counted: dict[str, n.Relation] = field(init=False)
     """Argument of an order statistic -> the rows that it counts."""
+    extremes: dict[tuple[str, str], n.Relation] = field(init=False)
+    """Argument and `min` or `max` -> one row of each unit, with that extreme of its values (rewrite.extreme)."""
 
     def __post_init__(self) -> None:
         self.measured = Measures(self.name, self.moving, self.metric)
@@ -261,7 +263,8 @@ class _Builder:
         """Keep keys and arguments, and of each unit the first rows."""
         self.enforced = self._limited_rows(self.measured.items, self.notes)
         self.counted = {i.name: self._limited_rows([i], []) for i in self.arguments.items}
-        rows = (self.enforced, *self.counted.values())
+        self.extremes = self._extremes()
+        rows = (self.enforced, *self.counted.values(), *self.extremes.values())
         risky = next((x for r in rows if (x := unguarded(r)) is not None), None)
         if risky is not None:
             raise Stopped(
@@ -280,7 +283,7 @@ class _Builder:
         calls, measures = tuple(self.measured.calls), tuple(self.measured.measures)
         exact = n.Aggregate(self.enforced, keys, calls, self.aggregate.span)
         verify(exact)
-        ranked = self.ranked.over(self.counted, keys)
+        ranked = self.ranked.over(self.counted, keys, self.extremes)
         self.notes += [
             f"{r.words}: {'chosen among' if r.fraction is None else 'moved to the nearest of'} "
             f"{r.grid.count} {'values' if r.fraction is None else 'points'}"
@@ -480,6 +483,33 @@ class _Builder:
                         projected, protection, unit_columns[protection.name], most
                     )
         return projected
+
+    def _extremes(self) -> dict[tuple[str, str], n.Relation]:
+        """Give one row of each unit, with its own extreme: the extreme of these is that of all rows.
+
+        Rests on rewrite.extreme. With keys a unit has as many rows as groups, which no limit of rows makes fewer.
+        """
+        if self.aggregate.keys or self.stepped is not None or self.copies:
+            return {}
+        if len(self.protections) != 1 or len(self.owners) != 1:
+            return {}
+        (ownerships,) = self.owners.values()
+        ownership = ownerships.of(self.rows)
+        unit = unit_column(ownership, ownerships)
+        if unit is None or not ownership.local or ownership.guaranteed == 1:
+            return {}
+        kinds = {f.name: f.type for f in fields_of(self.rows)}
+        owner = n.Named(unit, n.Column(unit, kinds[unit]))
+        found: dict[tuple[str, str], n.Relation] = {}
+        for item in self.arguments.items:
+            if item.name == unit:
+                continue
+            value = n.Column(item.name, type_of(item.expression))
+            rows = n.Project(self.rows, (item, owner))
+            for function in self.ranked.extremes_of(item.name):
+                extreme = n.Aggregation(item.name, function, value)
+                found[item.name, function] = n.Aggregate(rows, (owner,), (extreme,))
+        return found
 
     def _truncated(
         self,

@@ -95,6 +95,8 @@ class Ranked:
     weight: float
     """How much the user's outputs lean on it; decides its share of epsilon. Public."""
     words: str
+    of_units: bool = False
+    """Whether units are counted, each at its own extreme, and not rows (rewrite.extreme)."""
 
     @property
     def extreme(self) -> bool:
@@ -167,21 +169,46 @@ class RankedCalls:
         self.wanted.append(_Wanted(released, fraction, kind, column, grid, words))
         return n.Named(call.name, n.Column(released, kind))
 
-    def over(self, rows: Mapping[str, n.Relation], keys: tuple[n.Named, ...]) -> tuple[Ranked, ...]:
-        """Count the cells over the enforced rows of each argument, whose statistics share one count."""
-        counts: dict[tuple[str, Points], n.Aggregate] = {}
+    def extremes_of(self, argument: str) -> tuple[str, ...]:
+        """Give which extremes of an argument are asked for."""
+        asked = {w.fraction for w in self.wanted if w.argument.name == argument}
+        return tuple(name for name in ("min", "max") if FRACTIONS[name] in asked)
+
+    def over(
+        self,
+        rows: Mapping[str, n.Relation],
+        keys: tuple[n.Named, ...],
+        extremes: Mapping[tuple[str, str], n.Relation],
+    ) -> tuple[Ranked, ...]:
+        """Count the cells over the enforced rows of each argument, whose statistics share one count.
+
+        An extreme counts units, each at its own extreme, where there are such rows (rewrite.extreme).
+        """
+        counts: dict[tuple[str, str, Points], n.Aggregate] = {}
         found = []
         for w in self.wanted:
-            place = w.argument.name, w.grid
+            side = side_of(w.fraction)
+            alone = extremes.get((w.argument.name, side))
+            place = w.argument.name, "" if alone is None else side, w.grid
             if place not in counts:
                 number = len(counts)
-                known = n.Filter(rows[w.argument.name], _counted(w.argument, w.grid))
+                counted = rows[w.argument.name] if alone is None else alone
+                known = n.Filter(counted, _counted(w.argument, w.grid))
                 cell = n.Named(f"{self.name}.cell{number}", _index(w.argument, w.grid))
                 count = n.Aggregation(f"{self.name}.rows{number}", "count", None)
                 counts[place] = n.Aggregate(known, (*keys, cell), (count,))
             cells = counts[place]
-            found.append(Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words))
+            found.append(
+                Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words, alone is not None)
+            )
         return tuple(found)
+
+
+def side_of(fraction: Fraction | None) -> str:
+    """Name the aggregate that gives an extreme; nothing for other quantiles."""
+    return (
+        {Fraction(0): "min", Fraction(1): "max"}.get(fraction, "") if fraction is not None else ""
+    )
 
 
 _WORDS = {"min": "minimum", "max": "maximum", "mode": "most frequent"}

@@ -265,6 +265,8 @@ def _certificate(
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
         place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
+        if ranked.of_units:
+            place = f"{ranked.words}: {differ} row, a unit's own extreme (rewrite.extreme)"
         if ranked.fraction is None:
             told = f"how many rows a value lacks moves by at most {amount(value)}"
             steps.append(Step("stability.mode", place, told, (counted,), ranked.cells, value))

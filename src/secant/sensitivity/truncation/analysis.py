@@ -33,7 +33,13 @@ from secant.sensitivity.truncation.clipping import Additions, cut_down, cut_down
 from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once
 
 GAIN = 4
-"""A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
+"""A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow.
+
+So it is for a sum wherever a unit may have several rows: nobody has as many as may be, all of them at the end of the
+declared range, so what the limits allow is far above what anybody adds. Not for the sums of an average, which are of
+what lies about the middle of the range: there everybody whose values are low adds nearly as much as may be. And not
+where an error has to be known beforehand (`near`).
+"""
 FINEST = 16
 """The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
 PARTS = 2**10
@@ -162,6 +168,9 @@ def _limits(
     def keeps(column: str) -> bool:
         """Whether the declared limit is near to what a usual unit adds; measures of one quotient decide together."""
         family = next((f for f in release.together if column in f), frozenset((column,)))
+        auto = protection.truncation == "auto"
+        if auto and len(family) == 1 and calls[column].function == "sum" and limit != 1:
+            return False
         return all(share * _usual_part(calls[c]) * GAIN > 1 for c in family)
 
     found: dict[str, tuple[int, ...]] = {}
@@ -175,7 +184,7 @@ def _limits(
         # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
         one = _one(call, measure)
         usual = share * _usual_part(call)
-        near = protection.truncation == "auto" and keeps(measure.column)
+        near = protection.truncation in ("auto", "near") and keeps(measure.column)
         if limit is not None and (fixed or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
