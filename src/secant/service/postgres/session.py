@@ -129,7 +129,7 @@ class Session:
         """Answer messages until the client leaves."""
         while True:
             await self._flush()
-            self.heard = _now()
+            self.heard = asyncio.get_running_loop().time()
             kind, body = await m.read_message(self.reader, m.LONGEST)
             self.heard = None
             if kind == b"X":
@@ -156,7 +156,7 @@ class Session:
     async def _take_turn(self) -> None:
         """Wait until the shadow may work for this session."""
         await self.turns.acquire()
-        self.began = _now()
+        self.began = asyncio.get_running_loop().time()
 
     def _give_turn(self) -> None:
         if self.began is not None:
@@ -596,7 +596,3 @@ _ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
     b"c": Session._copy,
     b"f": Session._copy,
 }
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
