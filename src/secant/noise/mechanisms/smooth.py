@@ -7,6 +7,7 @@ private scale is never returned, printed or compared with anything but a public 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
@@ -143,7 +144,7 @@ def release(law: Law, value: Secret, scale: fmpq, grid: Fraction) -> Fraction:
 
 
 @frozen
-class NoiseForSmoothBounds:
+class NoiseForSmoothBounds(ABC):
     """What mechanisms for smooth bounds share; each says which law it takes and how fast."""
 
     name: ClassVar[str]
@@ -152,11 +153,11 @@ class NoiseForSmoothBounds:
         """Say whether this mechanism handles bounds of this kind."""
         return isinstance(bound, SmoothBound)
 
+    @abstractmethod
     def fit(
         self, epsilon: Fraction, delta: Fraction, beta: Fraction, *, jumps: bool
     ) -> tuple[Law, Fraction]:
         """Give the law and the largest rate that is private at this smoothness; a rate of 0 where none is."""
-        raise NotImplementedError
 
     def calibrate(
         self,
