@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.stats.bounded import CertifiedRelease, bounded
+from secant.stats.bounded import Bounded, bounded
 
 LARGE = 10_000_000
 MIDDLE = 100_000
@@ -90,7 +90,7 @@ def _people() -> dict[str, Any]:
     return found
 
 
-def _timed(work: Callable[[], CertifiedRelease], times: int = 3) -> dict[str, Any]:
+def _timed(work: Callable[[], Bounded], times: int = 3) -> dict[str, Any]:
     wall, own, proof = float("inf"), float("inf"), ""
     for _ in range(times):
         start, begun = time.perf_counter(), time.process_time()
@@ -100,7 +100,7 @@ def _timed(work: Callable[[], CertifiedRelease], times: int = 3) -> dict[str, An
     return {"seconds": round(wall, 4), "own_seconds": round(own, 4), "by": proof}
 
 
-def _peak(work: Callable[[], CertifiedRelease]) -> int:
+def _peak(work: Callable[[], Bounded]) -> int:
     tracemalloc.start()
     try:
         work()

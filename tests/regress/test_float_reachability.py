@@ -17,7 +17,7 @@ from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
 from secant.noise.mechanisms.gaussian import GaussianNoise
 from secant.noise.mechanisms.grid import Law, cell_of
 from secant.noise.mechanisms.laplace import LaplaceNoise
-from secant.noise.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
+from secant.noise.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw
 from secant.noise.mechanisms.randomness import LazyUniform
 from secant.noise.mechanisms.smooth import CauchyNoise, OptimalNoise
 from secant.numeric.ball import ball, lower, upper, working_precision
@@ -98,7 +98,6 @@ LAWS = [
     OptimalLaw(Fraction(10)),
     OptimalLaw(Fraction(1)),
     CauchyLaw(Fraction(4)),
-    StudentLaw(Fraction(3)),
 ]
 
 

@@ -7,8 +7,6 @@ differ by a factor exp(beta).
 import math
 from fractions import Fraction
 
-from secant.noise.mechanisms.revealed import RevealedNoise
-
 from secant.noise.mechanisms.smooth import OptimalNoise, private_bound
 from secant.sensitivity.bounds import SmoothBound
 
@@ -27,10 +25,3 @@ def test_a_larger_bound_never_gives_a_smaller_one():
     for grid in (Fraction(1), Fraction(1, 1 << 60)):
         found = [private_bound(value, cap=CAP, grid=grid) for value in values]
         assert found == sorted(found)
-
-
-def test_a_revealed_level_is_drawn_with_a_tiny_cap():
-    noise = RevealedNoise().calibrate(
-        SmoothBound(BETA, None, CAP), epsilon=1, delta=Fraction(1, 10**6), grid=1
-    )
-    assert noise.draw(0, CAP).scale > 0

@@ -20,7 +20,8 @@ import pytest
 import secant
 from chance import LONG
 from secant.errors import BudgetError
-from secant.ledger import Budget, Charge, Ledger, sqlite, store, witness
+from secant.ledger import Budget, Charge, Ledger, sqlite, store
+from secant.ledger import anchor as anchors
 from secant.ledger.sqlite import SqliteJournal, SqliteTransaction
 
 DAMAGES = 4000 if LONG else 400
@@ -370,9 +371,9 @@ def die(*_: object, **__: object) -> None:
 STEPS: dict[str, tuple[object, str, bool]] = {
     # where, before which step, and whether the step itself still happens
     "before the anchor": (store.Ledger, "record_sent", False),
-    "before the anchor is written": (witness, "_line", False),
-    "before the draft is the anchor": (witness.Path, "replace", False),
-    "after the draft is the anchor": (witness.Path, "replace", True),
+    "before the anchor is written": (anchors, "_line", False),
+    "before the draft is the anchor": (anchors.Path, "replace", False),
+    "after the draft is the anchor": (anchors.Path, "replace", True),
     "after the anchor": (SqliteJournal, "attest", True),
 }
 

@@ -14,7 +14,7 @@ import pytest
 
 from chance import LONG, fresh_seed
 from secant.stats import bounded
-from secant.stats.preprocessing import certain, layers
+from secant.stats.preprocessing import individual, layers
 
 TRIES = 20_000 if LONG else 1_500
 SEED = fresh_seed()
@@ -82,7 +82,7 @@ def differing(name: str, tries: int) -> tuple[int, int]:
             ordered = np.array(sorted(map(float, case[0])))
             trims = {"mean": Fraction(0), "trimmed_mean": Fraction(1, 4)}
             shares = {"median": Fraction(1, 2), "quantile": Fraction(3, 4)}
-            sure += certain.certain_ordered(
+            sure += individual.certain_ordered(
                 ordered, case[1], empty, trim=trims.get(name), share=shares.get(name)
             )
     return wrong, sure
@@ -97,9 +97,9 @@ def test_limits_of_individuals_equal_algorithm_1(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_certainty_that_believes_in_larger_limits_is_seen(name, monkeypatch):
-    honest = certain._cheapest
+    honest = individual._cheapest
     factor = 20 if name == "variance" else 3  # its certainty has a factor of 4 to spare
-    monkeypatch.setattr(certain, "_cheapest", lambda own, size: factor * honest(own, size))
+    monkeypatch.setattr(individual, "_cheapest", lambda own, size: factor * honest(own, size))
     assert differing(name, 300)[0] > 0
 
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from secant.attack import (
+    attacker,
     goals,
     guess,
     guess_probability,
     histogram,
-    inverse,
     membership_probability,
     normal,
     odds,
@@ -142,7 +142,7 @@ def test_an_enormous_epsilon_protects_nothing_and_breaks_nothing(name, logarithm
 
 
 def test_the_examples_of_the_docstrings_hold():
-    for module in (priors, guess, goals, odds, inverse):
+    for module in (priors, guess, goals, odds, attacker):
         result = doctest.testmod(module)
         assert result.attempted > 0
         assert result.failed == 0

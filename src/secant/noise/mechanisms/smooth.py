@@ -7,6 +7,7 @@ private scale is never returned, printed or compared with anything but a public 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral

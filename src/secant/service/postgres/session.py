@@ -41,6 +41,7 @@ from secant.service.postgres.values import (
     parameters,
     row_description,
     rows_text,
+    shape_of,
     stand_ins,
 )
 from secant.service.remembered import Told
@@ -63,7 +64,7 @@ class Refusal(Exception):  # noqa: N818 - it is sent, not raised to anybody
 
 
 class Asks(Protocol):
-    """What a session needs of the service; `Desk` has it."""
+    """What a session needs of the service; `Service` has it."""
 
     def ask(self, user: User, question: Question, *, by: Origin | None = None) -> Ticket:
         """Ask."""
@@ -128,7 +129,7 @@ class Session:
         """Answer messages until the client leaves."""
         while True:
             await self._flush()
-            self.heard = _now()
+            self.heard = asyncio.get_running_loop().time()
             kind, body = await m.read_message(self.reader, m.LONGEST)
             self.heard = None
             if kind == b"X":
@@ -155,7 +156,7 @@ class Session:
     async def _take_turn(self) -> None:
         """Wait until the shadow may work for this session."""
         await self.turns.acquire()
-        self.began = _now()
+        self.began = asyncio.get_running_loop().time()
 
     def _give_turn(self) -> None:
         if self.began is not None:
@@ -227,7 +228,7 @@ class Session:
         if frame.kind == "refused":
             raise Refusal(plain_error("0A000", frame.why, frame.hint))
         if frame.kind != "shadow":
-            sent, tag = await self._released(frame, (), None), _tag(frame)
+            sent, tag = await self._released(frame, (), None), frame.tag
         else:
             self._forget(frame)
         self.link.send(m.message(b"Q", m.zero(sent)))
@@ -357,7 +358,7 @@ class Session:
         portal = self.portals.get(name)
         tag = b""
         if portal is not None and not portal.asked:
-            tag = _tag(portal.prepared.frame)
+            tag = portal.prepared.frame.tag
             text = await self._released(portal.prepared.frame, portal.values, portal.columns)
             self._count += 1
             ours = f"secant_rows_{self._count}"
@@ -460,7 +461,7 @@ class Session:
             columns: Columns = await self._done(
                 await self._of_secant(self.describe, frame.asked, values)
             )
-            if described is not None and _shape(columns) != _shape(described):
+            if described is not None and shape_of(columns) != shape_of(described):
                 raise Refusal(plain_error(
                     "0A000", "the columns of the statement have changed since it was described",
                     "prepare it again",
@@ -595,15 +596,3 @@ _ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
     b"c": Session._copy,
     b"f": Session._copy,
 }
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _tag(frame: Framed) -> bytes:
-    return b"EXPLAIN" if frame.kind == "explain" else b""
-
-
-def _shape(columns: Columns) -> list[tuple[str, str]]:
-    return [(name, kind.kind) for name, kind in columns]

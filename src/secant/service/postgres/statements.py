@@ -56,6 +56,11 @@ class Framed:
         """Give the SELECT that Secant answers."""
         return self.text[slice(*self.question)]
 
+    @property
+    def tag(self) -> bytes:
+        """Give what the client is told was done, where that is not what was sent."""
+        return b"EXPLAIN" if self.kind == "explain" else b""
+
     def around(self, rows: str) -> str:
         """Give the statement with released rows where the question stood."""
         start, end = self.question

@@ -30,6 +30,11 @@ _LONGEST_NAME = 63
 _EPOCH = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - the protocol's own, without a zone
 
 
+def shape_of(columns: Columns) -> list[tuple[str, str]]:
+    """Give names and kinds of columns: what a description promised, the answer must keep."""
+    return [(name, kind.kind) for name, kind in columns]
+
+
 def row_description(columns: Columns, formats: Sequence[int]) -> bytes:
     """Write names, types and formats of the columns of rows."""
     parts = [struct.pack("!h", len(columns))]
