@@ -67,9 +67,10 @@ def asked_of(
 
         aim = parse_attacker(attacker)
     if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
+        given = "neither epsilon nor error is given"
         raise UsageError(
             "USE-002",
-            "a question has an epsilon, or an error that is wanted, and not both",
+            given if error is None else "epsilon and error are both given",
             hint="give epsilon, such as 0.5, or an error, such as 20, for which the least epsilon is found",
         )
     confidence = level_of(as_written(level, what="level", code="USE-004"))
@@ -152,7 +153,7 @@ def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
     place = getattr(first.node, "span", None)
     return Refused(
         "REF-101",
-        "no analysis can bound this query",
+        "this query cannot be made private as written",
         text=text,
         span=place if isinstance(place, Span) else None,
         details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),

@@ -111,7 +111,9 @@ class Traced:
         scalar = self.made.get(output)
         if scalar is None or columns_of(scalar) & self.gathered.keys():
             return None
-        plain = {name: n.Column(drawn.column, t.DOUBLE) for name, drawn in self.drawn.items()}
+        plain: dict[str, n.Scalar] = {
+            name: n.Column(drawn.column, t.DOUBLE) for name, drawn in self.drawn.items()
+        }
         return substitute(scalar, plain)
 
     def closing(self) -> Iterator[n.Relation]:

@@ -48,7 +48,7 @@ ParameterValues = Annotated[
 Epsilon = Annotated[
     str,
     Parameter(
-        name="--epsilon", help="Privacy to spend.", metavar="NUMBER", allow_leading_hyphen=True
+        name="--epsilon", help="Epsilon to spend.", metavar="NUMBER", allow_leading_hyphen=True
     ),
 ]
 WantedError = Annotated[
@@ -81,7 +81,7 @@ Delta = Annotated[
     str | None,
     Parameter(
         name="--delta",
-        help="Default: a hundredth of the protection's delta.",
+        help="Delta to spend; by default a hundredth of the protection's.",
         metavar="NUMBER",
         allow_leading_hyphen=True,
     ),
@@ -90,18 +90,22 @@ Level = Annotated[
     str | None,
     Parameter(
         name="--level",
-        help="How sure the printed error is; 0.95 if nothing else is said.",
+        help="Confidence of the printed error; by default 0.95.",
         metavar="NUMBER",
         allow_leading_hyphen=True,
     ),
 ]
 ProtectionName = Annotated[
     str | None,
-    Parameter(name="--protection", help="One of the owner's alternatives.", metavar="NAME"),
+    Parameter(
+        name="--protection",
+        help="Which of the owner's alternative protections to use.",
+        metavar="NAME",
+    ),
 ]
 Analyst = Annotated[
     str,
-    Parameter(name="--analyst", help="Who asks, for the ledger and its shares.", metavar="NAME"),
+    Parameter(name="--analyst", help="Who asks: the name that the ledger keeps.", metavar="NAME"),
 ]
 Isotonic = Annotated[
     bool,
@@ -121,7 +125,7 @@ NoCreate = Annotated[
 ]
 Source = Annotated[
     str | None,
-    Parameter(name="--source", help="Instead of the policy's [database] source."),
+    Parameter(name="--source", help="Read this instead of the source in the policy."),
 ]
 
 

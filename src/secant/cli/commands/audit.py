@@ -18,6 +18,7 @@ from secant.cli.options import (
     policy_file,
     question_of,
 )
+from secant.plural import several
 
 Databases = Annotated[
     int, Parameter(name="--databases", help="How many small databases are drawn.", metavar="NUMBER")
@@ -83,7 +84,9 @@ def audit(
     show.print_records(
         [{k: _word(v) for k, v in line.items()} for line in lines], empty="Nothing was compared."
     )
-    show.say(f"{found.databases} databases were drawn, {found.pairs} neighbors compared.")
+    show.say(
+        f"{several(found.databases, 'database')} drawn, {several(found.pairs, 'neighbor')} compared."
+    )
     for words in found.not_searched:
         show.say(f"Not searched: {words}", style="yellow")
     for claim in found.refuted:

@@ -49,7 +49,7 @@ RuleId = Annotated[
     str | None,
     Parameter(
         name="--rule",
-        help="Instead of a question: what a rule claims, its proof, and the tests that attack it.",
+        help="Instead of a question: what a rule claims, its proof, its code, and the tests that attack it.",
         metavar="ID",
     ),
 ]
@@ -68,7 +68,7 @@ WithComponents = Annotated[
     Parameter(
         name="--components",
         negative="",
-        help="Also tell how far each table and each column by itself moves the answer.",
+        help="Also show how far each table and each column moves the answer by itself.",
     ),
 ]
 
@@ -188,6 +188,10 @@ def explain(
         show.print_json(report)
         return 0
     show.say(str(explanation))
+    from secant.proofs import ID
+
+    if named := ID.search(str(explanation)):
+        show.say(f"proof, code and tests of a rule: secant explain --rule {named[0]}")
     if components:
         from secant.release.components import component_lines
 

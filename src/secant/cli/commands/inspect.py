@@ -41,7 +41,7 @@ WithComponents = Annotated[
     Parameter(
         name="--components",
         negative="",
-        help="Also what each table, column and group of rows does by itself, at most and on these rows.",
+        help="Also show what each table, column and group of rows does by itself, at most and on these rows.",
     ),
 ]
 PlotFile = Annotated[
@@ -72,7 +72,7 @@ Share = Annotated[
     str | None,
     Parameter(
         name="--share",
-        help="With --stream: of how many; 0.999 if nothing else is said.",
+        help="With --stream: the share of units or rows to look at; by default 0.999.",
         metavar="SHARE",
     ),
 ]

@@ -44,7 +44,7 @@ Days = Annotated[
     float | None,
     Parameter(
         name="--days",
-        help=f"How long a token lasts; {USUAL_DAYS} if nothing else is said.",
+        help=f"How many days a token lasts; by default {USUAL_DAYS}.",
         metavar="DAYS",
     ),
 ]
