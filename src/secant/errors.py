@@ -99,6 +99,10 @@ def _again(
     return kind(code, message, hint=hint, text=text, span=span, details=details)
 
 
+LONGEST_SHOWN = 120
+"""Letters of a line that an error shows."""
+
+
 def underline(text: str, span: Span | None) -> list[str]:
     """Show the line of `text` that holds `span`, with carets under it."""
     if span is None or not text or span.start > len(text):
@@ -108,9 +112,14 @@ def underline(text: str, span: Span | None) -> list[str]:
     line = text[begin : stop if stop >= 0 else len(text)]
     left = span.start - begin
     width = max(1, min(span.end, begin + len(line)) - span.start)
-    shift = max(0, left - 60)  # a very long line is shown around the place, not from its start
-    shown = line[shift : shift + 120]
-    return [f"  {shown}", "  " + " " * (left - shift) + "^" * min(width, 120)]
+    # A very long line is shown around the place, not from its start.
+    shift = max(0, left - 60) if len(line) > LONGEST_SHOWN else 0
+    shown = line[shift : shift + LONGEST_SHOWN]
+    if shift:
+        shown = f"…{shown[1:]}"
+    if shift + LONGEST_SHOWN < len(line):
+        shown = f"{shown[:-1]}…"
+    return [f"  {shown}", "  " + " " * (left - shift) + "^" * min(width, LONGEST_SHOWN)]
 
 
 def meant(word: str, known: Iterable[str], before: str = "") -> str:
@@ -240,7 +249,7 @@ def over_limit() -> BackendError:
 
 # The whole list, in one place (I8). Numbers are never reused.
 CODES: tuple[tuple[str, str], ...] = (
-    ("USE-001", "an argument has a value that cannot be meant"),
+    ("USE-001", "an argument has a value that makes no sense"),
     ("USE-002", "epsilon must be a finite positive number"),
     ("USE-003", "delta must be at least 0 and less than 1"),
     ("USE-004", "a level must lie strictly between 0 and 1"),
@@ -265,7 +274,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("POL-004", "a declared fact does not hold on public data"),
     ("POL-005", "a table is neither protected nor named public"),
     ("POL-006", "a stream was declared otherwise when it began"),
-    ("REF-101", "no analysis can bound this query"),
+    ("REF-101", "the query cannot be made private as written: no analysis bounds it"),
     ("REF-102", "the query returns rows of a protected table"),
     ("REF-103", "a release of this kind needs a positive delta"),
     ("REF-104", "the smooth bound needs a larger epsilon"),
@@ -304,15 +313,15 @@ _KNOWN = frozenset(code for code, _ in CODES)
 # What `explain` says, and `query` before it spends; nothing is refused for it. Public facts only.
 WARNINGS: tuple[tuple[str, str], ...] = (
     ("WRN-001", "the public error is as large as the whole range of the value"),
-    ("WRN-002", "protected keys of few units are not shown"),
+    ("WRN-002", "groups of few units are hidden"),
     ("WRN-003", "a literal is not among the declared values of its column"),
     ("WRN-004", "a literal lies outside the declared range of its column"),
     ("WRN-005", "few rows stand behind a number, which may drown in noise"),
     ("WRN-006", "an epsilon this large hides next to nothing"),
     ("WRN-007", "a delta this large may show somebody openly"),
-    ("WRN-009", "a range or limit that nobody declared is found privately with a part of epsilon"),
+    ("WRN-009", "a range or limit that is not declared is found privately with a part of epsilon"),
     (
         "WRN-008",
-        "a wanted error was foreseen for a declared number of rows, and is larger with fewer",
+        "the error asked for was foreseen for a declared number of rows, and is larger with fewer",
     ),
 )

@@ -114,7 +114,7 @@ def test_the_words_say_whose_they_are(policy, capsys):
     assert main(["check", "--look", "--policy", str(policy)]) == 0
     said = capsys.readouterr()
     assert WARNING in said.out
-    assert "the limit 2 cuts 1 units and 15 rows" in said.out
+    assert "the limit 2 cuts 1 unit and 15 rows" in said.out
     assert "public from then on" in said.out
 
 

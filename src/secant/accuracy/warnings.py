@@ -216,7 +216,7 @@ def _hidden_keys(job: ReleasePlan, protections: tuple[Protection, ...]) -> Itera
             what = "units" if units else "rows of data"
             yield Caution(
                 "WRN-002",
-                f"rows with fewer than about {choice.threshold:,} {what} are not shown: their keys are protected",
+                f"groups with fewer than about {choice.threshold:,} {what} are hidden",
                 "declare `values` or a `range` for the grouped columns, group by coarser ones, or ask with a larger "
                 "epsilon or delta",
             )

@@ -58,7 +58,7 @@ ParameterValues = Annotated[
 ]
 Epsilon = Annotated[
     str,
-    named("--epsilon", "Privacy to spend.", "NUMBER", hyphen=True),
+    named("--epsilon", "Epsilon to spend.", "NUMBER", hyphen=True),
 ]
 WantedError = Annotated[
     str | None,
@@ -83,24 +83,29 @@ Guessing = Annotated[
 ]
 Delta = Annotated[
     str | None,
-    named("--delta", "Default: a hundredth of the protection's delta.", "NUMBER", hyphen=True),
+    named(
+        "--delta",
+        "Delta to spend; by default a hundredth of the protection's.",
+        "NUMBER",
+        hyphen=True,
+    ),
 ]
 Level = Annotated[
     str | None,
     named(
         "--level",
-        "How sure the printed error is; 0.95 if nothing else is said.",
+        "Confidence of the printed error; by default 0.95.",
         "NUMBER",
         hyphen=True,
     ),
 ]
 ProtectionName = Annotated[
     str | None,
-    named("--protection", "One of the owner's alternatives.", "NAME"),
+    named("--protection", "Which of the owner's alternative protections to use.", "NAME"),
 ]
 Analyst = Annotated[
     str,
-    named("--analyst", "Who asks, for the ledger and its shares.", "NAME"),
+    named("--analyst", "Who asks: the name that the ledger keeps.", "NAME"),
 ]
 Isotonic = Annotated[
     bool,
@@ -115,7 +120,7 @@ NoCreate = Annotated[
 ]
 Source = Annotated[
     str | None,
-    Parameter(name="--source", help="Instead of the policy's [database] source."),
+    Parameter(name="--source", help="Read this instead of the source in the policy."),
 ]
 
 

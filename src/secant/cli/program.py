@@ -42,9 +42,13 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "init",
         "secant.cli.commands.init:init",
-        "Write a commented policy to start from, from the schema.",
+        "Write a commented policy from the schema, to start with.",
     ),
-    ("check", "secant.cli.commands.check:check", "Say what is wrong with a policy, or missing."),
+    (
+        "check",
+        "secant.cli.commands.check:check",
+        "Say what is wrong with a policy, or missing from it.",
+    ),
     (
         "query",
         "secant.cli.commands.query:query",
@@ -68,7 +72,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "inspect",
         "secant.cli.commands.inspect:inspect",
-        "OWNER ONLY: true answer, sensitivity, noise, times.",
+        "OWNER ONLY: show the true answer, sensitivity, noise, times.",
     ),
     (
         "serve",
@@ -89,7 +93,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "audit",
         "secant.cli.commands.audit:audit",
-        "OWNER ONLY: search drawn databases for what refutes a bound.",
+        "OWNER ONLY: test bounds on random databases.",
     ),
     (
         "verify",
@@ -99,7 +103,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "completion",
         "secant.cli.commands.completion:completion",
-        "Print what makes a shell complete commands and options.",
+        "Print a shell completion script.",
     ),
     (
         "bench",

@@ -53,7 +53,7 @@ _UNIT = """
 # unit = {unit}
 # epsilon = 1.0
 # delta = 1e-9
-# [protections.people.limits]        # at most so many rows of one person count
+# [protections.people.limits]        # how many rows of one person count at most
 {limits}
 """
 _KEPT_UNIT = """
@@ -242,7 +242,7 @@ def _column(
         # A value of somebody: it stays a comment until the owner has rounded it to a public fact.
         return f"# {_name(column)} = {{ range = [{low}, {high}] }}   # {type_}, as seen: round it!"
     if type_.numeric:
-        return f"# {_name(column)} = {{ range = [0, 100] }}   # {type_}; SUM and AVG need a range"
+        return f"# {_name(column)} = {{ range = [LOW, HIGH] }}   # {type_}; declared, SUM and AVG cost less"
     if type_.temporal:
         return f'# {_name(column)} = {{ range = ["2020-01-01", "2029-12-31"] }}   # {type_}'
     return (

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from secant.display.numbers import ends_text, remaining_text, spent_text, value_text
+from secant.plural import several
 
 MOST_ROWS = 200
 """More rows than this scroll out of sight; --json and `rows` give them all."""
@@ -147,6 +148,14 @@ def undefined_lines(error: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _add(units: int) -> str:
+    return "1 unit adds" if units == 1 else f"{units:,} units add"
+
+
+def _are(units: int) -> str:
+    return "is" if units == 1 else "are"
+
+
 def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
     """Say what limits may have cut off: it is in no number, and in an error only where that has an end."""
     unseen = error.get("not_seen")
@@ -163,15 +172,17 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
         if part["units_cut_at_most"] is None and (None, part["limit"]) in chosen:
             continue
         if part["units_cut_at_most"] is None:
-            says = "Limit of what was found" if left.get("undeclared") else "Declared limit"
-            yield f"{says}: no unit adds more than {limit} to the {measure}."
+            if left.get("undeclared"):
+                yield f"Using the limit found above, a unit adds at most {limit} to the {measure}."
+            else:
+                yield f"Declared limit: a unit adds at most {limit} to the {measure}."
         else:
             yield (
-                f"Limit chosen privately: at most {part['units_cut_at_most']:,} units add more than {limit} to the "
-                f"{measure} ({percent(part['level'])} sure) and are cut down to it."
+                f"Limit chosen privately: at most {_add(part['units_cut_at_most'])} more than {limit} to the "
+                f"{measure} ({percent(part['level'])} sure) and {_are(part['units_cut_at_most'])} cut down to it."
             )
     if left.get("groups") is not None:
-        yield f"Declared limit: a unit counts in no more than {left['groups']:,} groups."
+        yield f"Declared limit: a unit counts in no more than {several(left['groups'], 'group')}."
     for part in left.get("ranges", ()):
         if (part["low"], part["high"]) in chosen:
             continue
@@ -179,7 +190,8 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
             yield f"Declared values: rows with any other do not count in the {part['measure']}."
             continue
         low, high = value_text(part["low"]), value_text(part["high"])
-        yield f"Declared range: values outside of {low} to {high} count as its ends in the {part['measure']}."
+        says = "Range" if left.get("undeclared") else "Declared range"
+        yield f"{says}: values outside {low} to {high} count as its ends in the {part['measure']}."
     for part in left.get("moves", ()):
         yield (
             f"Declared sensitivity: one row moves the {part['measure']} by at most {value_text(part['moves'])}; "

@@ -22,6 +22,7 @@ from secant.noise.mechanisms.selection import PermuteAndFlip
 from secant.plan import nodes as n
 from secant.plan.facts.reads import scans
 from secant.plan.facts.scopes import read_columns
+from secant.plural import several
 from secant.policy.coverage import is_protected
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
@@ -89,14 +90,16 @@ class Found:
 
     def __str__(self) -> str:
         facts = self.lacking
-        units = f"at most {self.outside:,} units have {{}} ({float(LEVEL) * 100:g} % sure)"
-        if self.low is None:
-            more = units.format("more, and count no further; how many more, nothing says")
-            return f"Limit found privately: {self.high} rows of a unit in {facts.table}; {more}."
-        low, high = (f"{float(x):,.10g}" for x in (self.low, self.high))
-        more = units.format(
-            "values outside, which count as its ends; how far outside, nothing says"
+        having = "has" if self.outside == 1 else "have"
+        units = (
+            f"at most {several(self.outside, 'unit')} {having} {{}} ({float(LEVEL) * 100:g} % sure)"
         )
+        if self.low is None:
+            counts = "counts" if self.outside == 1 else "count"
+            more = units.format(f"more, and {counts} no further; by how much is unknown")
+            return f"Limit found privately: {several(int(self.high), 'row')} per unit in {facts.table}; {more}."
+        low, high = (f"{float(x):,.10g}" for x in (self.low, self.high))
+        more = units.format("values outside, which count as its ends; how far outside is unknown")
         return f"Range found privately: {facts.table}.{facts.column} from {low} to {high}; {more}."
 
 

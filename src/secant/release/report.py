@@ -199,7 +199,7 @@ def _other_law(normal: NormalPart, measure: Measure) -> str:
     taken = measure.column in normal.rhos
     name, steps = ("Laplace", both.laplace) if taken else ("Gaussian", both.normal)
     far = f"{float(steps * measure.step):.6g} at {float(LEVEL):.0%}"
-    return f" ({name} noise: {far})"
+    return f" ({name} would be within {far}; not used)"
 
 
 def _public_bound(bound: Move, measure: Measure) -> object:

@@ -69,7 +69,7 @@ def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
     place = getattr(first.node, "span", None)
     return Refused(
         "REF-101",
-        "no analysis can bound this query",
+        "this query cannot be made private as written",
         text=text,
         span=place if isinstance(place, Span) else None,
         details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),

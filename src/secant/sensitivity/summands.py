@@ -15,6 +15,7 @@ from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.rewrites.measures import STEPS_OF_A_MOVE
 from secant.plan.show import show_scalar
+from secant.plural import several
 from secant.sensitivity.certificate import CannotBound
 
 
@@ -32,25 +33,29 @@ def measure_bound(
 ) -> tuple[str, Fraction, str]:
     """Bound the sum over all groups of |change|, in whole steps."""
     if call.function == "count" and call.argument is None:
-        return "stability.count", Fraction(changed), f"{changed} rows, 1 each"
+        return "stability.count", Fraction(changed), f"{several(changed, 'row')}, 1 each"
     assert call.argument is not None
     if call.function == "count" and call.distinct:
         if owned is not None and is_owner(call.argument, *owned):
             return (
                 "stability.count_units",
                 Fraction(groups),
-                f"a unit counts once in each of {groups} groups",
+                f"a unit counts once in {_each_of(groups)}",
             )
-        return "stability.count_distinct", Fraction(changed), f"{changed} rows, 1 value each"
+        return (
+            "stability.count_distinct",
+            Fraction(changed),
+            f"{several(changed, 'row')}, 1 value each",
+        )
     if call.function == "count":
-        return "stability.count", Fraction(changed), f"{changed} rows, 1 each"
+        return "stability.count", Fraction(changed), f"{several(changed, 'row')}, 1 each"
     if call.function == "array_agg":
-        words = f"{changed} rows, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
+        words = f"{several(changed, 'row')}, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
         return "stability.moves", Fraction(changed * STEPS_OF_A_MOVE), words
     high, low = ends_of_row(call, step)
     units = max(high, -low)
     rule = "stability.sum_distinct" if call.distinct else "stability.sum"
-    words = f"{changed} rows, {amount(units * step)} each ({_clamps(call.argument)})"
+    words = f"{several(changed, 'row')}, {amount(units * step)} each ({_clamps(call.argument)})"
     return rule, Fraction(changed * units), words
 
 
@@ -67,13 +72,17 @@ def replaced_bound(
         if fixed and call.argument is None:
             return "stability.count", Fraction(0), "as many rows come as go"
         rule = "stability.count_distinct" if call.distinct else "stability.count"
-        return rule, Fraction(once), f"{once} rows go, {once} come"
+        return rule, Fraction(once), f"{_go(once)}, {once:,} {'comes' if once == 1 else 'come'}"
     if call.function == "array_agg":
         return measure_bound(call, 2 * once, 1, None, step)
     high, low = ends_of_row(call, step)
     rule = "stability.sum_distinct" if call.distinct else "stability.sum"
     ends = f"{amount(low * step)} to {amount(high * step)} each"
-    return rule, once * (high - low), f"{once} rows go, {once} come, {ends}"
+    return (
+        rule,
+        once * (high - low),
+        f"{_go(once)}, {once:,} {'comes' if once == 1 else 'come'}, {ends}",
+    )
 
 
 def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction]:
@@ -124,6 +133,14 @@ def _clamps(argument: n.Scalar) -> str:
     ends = [(x.low, x.high) for x in n.walk(argument) if isinstance(x, n.Clamp)] if held else []
     told = dict.fromkeys(f"[{show_scalar(low)}, {show_scalar(high)}]" for low, high in ends)
     return f"clamped to {' and '.join(told)}" if told else "as clamped"
+
+
+def _each_of(groups: int) -> str:
+    return "1 group" if groups == 1 else f"each of {groups:,} groups"
+
+
+def _go(rows: int) -> str:
+    return "1 row goes" if rows == 1 else f"{rows:,} rows go"
 
 
 def amount(value: Fraction) -> str:

@@ -84,9 +84,10 @@ def ask(
 
         aim = parse_attacker(attacker)
     if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
+        given = "neither epsilon nor error is given"
         raise UsageError(
             "USE-002",
-            "a question has an epsilon, or an error that is wanted, and not both",
+            given if error is None else "epsilon and error are both given",
             hint="give epsilon, such as 0.5, or an error, such as 20, for which the least epsilon is found",
         )
     confidence = level_of(as_written(level, what="level", code="USE-004"))

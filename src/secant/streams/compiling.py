@@ -323,7 +323,10 @@ def _unbounded(outcome: Any) -> Refused:
         )
     told = tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome))
     return Refused(
-        "REF-108", "no analysis can bound this stream", details=told, hint=outcome[0].hint
+        "REF-108",
+        "this stream cannot be made private as written",
+        details=told,
+        hint=outcome[0].hint,
     )
 
 

@@ -136,11 +136,14 @@ def _evidence(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> E
 
 def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
     words = ", ".join(
-        f"the range of {x.table}.{x.column}" if x.column else f"limits.{x.table}" for x in missing
-    )
+        f"range is declared for {x.table}.{x.column}"
+        if x.column
+        else f"limit is declared for {x.table}"
+        for x in missing
+    ).replace(", ", ", no ")
     return Caution(
         "WRN-009",
-        f"nobody declared {words}: found privately with epsilon {float(paid):.4g} of this question, once",
+        f"no {words}: found privately, once, with epsilon {float(paid):.4g} of this question",
         "declare what everybody may know in the policy, and all of epsilon goes into the answer",
     )
 
@@ -196,7 +199,7 @@ def assumed_facts(
     if missing:
         words.append(
             f"{_told(missing, paid).message} (truncation.range, truncation.rows). "
-            "What follows assumes -1,000 to 1,000, and 1,000 rows of a unit; noise grows with what is found."
+            "What follows assumes -1,000 to 1,000, and 1,000 rows per unit; noise grows with what is found."
         )
     return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
 

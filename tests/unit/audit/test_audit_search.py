@@ -119,7 +119,7 @@ def test_the_command_prints_ratios(policy: Path, capsys: pytest.CaptureFixture[s
     assert main(["audit", BY_WARD, "--databases", "5", "--seed", "1", "-p", str(policy)]) == 0
     out = capsys.readouterr().out
     assert "certified" in out
-    assert "5 databases were drawn" in out
+    assert "5 databases drawn" in out
     assert main(["audit", BY_WARD, "--databases", "5", "-p", str(policy), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["databases"] == 5

@@ -142,7 +142,8 @@ def test_a_long_answer_is_cut_on_screen_only(connection, run):
 def test_explain_prints_the_report_and_spends_nothing(connection, run):
     connection.result = Explanation()
     status, out, _ = run("explain", "SELECT 1")
-    assert (status, out) == (0, "stability.count  bound 1\n")
+    look_up = "proof, code and tests of a rule: secant explain --rule stability.count\n"
+    assert (status, out) == (0, f"stability.count  bound 1\n{look_up}")
     assert connection.asked[0][0] == "explain"
     assert connection.asked[0][2]["epsilon"] is None
     _, out, _ = run("explain", "SELECT 1", "--sql", "--epsilon", "2")

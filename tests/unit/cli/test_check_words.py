@@ -77,7 +77,7 @@ def test_without_a_limit_one_is_chosen(asked, more):
     assert CHOSEN in out
     for expression in ("count(*)", "sum(cost)", "avg(cost)"):
         assert answers(expression), expression
-    assert answers(RANKED[0], finding="nobody declared limits.visits")
+    assert answers(RANKED[0], finding="no limit is declared for visits")
     for expression in RANKED[1:]:
         assert answers(expression), expression
 
@@ -121,7 +121,7 @@ def test_without_a_range(asked):
     out, answers = asked("limits = { visits = 9 }")
     assert RANGE in out
     assert answers(WITHIN)
-    assert answers(OVER_RATE[0], finding="nobody declared the range of visits.rate")
+    assert answers(OVER_RATE[0], finding="no range is declared for visits.rate")
     for expression in OVER_RATE[1:]:
         assert answers(expression), expression
 

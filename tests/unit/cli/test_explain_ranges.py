@@ -42,7 +42,7 @@ UNDECLARED = "SELECT sum(id) FROM orders"
 def test_a_fact_that_will_be_found_is_shown_as_missing(shop, run):
     status, out, err = run("explain", UNDECLARED, "--ranges", "-p", shop)
     assert (status, err) == (0, "")
-    assert "nobody declared the range of orders.id: found privately with epsilon 0.2" in out
+    assert "no range is declared for orders.id: found privately, once, with epsilon 0.2" in out
     assert "orders.id: nothing is declared" in out
     no_secret_in(out)
 

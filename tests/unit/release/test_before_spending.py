@@ -86,7 +86,7 @@ def test_hidden_keys_are_named_beside_the_answer(people):
     (told,) = answer.warnings
     (keys,) = [m for m in answer.mechanisms if m["measure"] == "keys"]
     assert told.code == "WRN-002"
-    assert f"fewer than about {keys['threshold']:,} units are not shown" in told.message
+    assert f"fewer than about {keys['threshold']:,} units are hidden" in told.message
 
 
 def test_keys_of_many_more_units_than_is_said_are_shown(tmp_path):

@@ -67,7 +67,7 @@ def test_noise_and_what_was_found_are_told_all_the_same(db):
     assert answer.error["leaves_out"]["undeclared"] == ["visits", "visits.cost"]
     assert [f["table"] for f in answer.error["leaves_out"]["found"]] == ["visits", "visits"]
     text = str(answer)
-    assert "how far outside, nothing says" in text
+    assert "how far outside is unknown" in text
     assert "Declared" not in text
 
 

@@ -75,7 +75,7 @@ def test_an_event_log_without_any_limit_is_counted_whole(events):
 def test_one_row_of_each_unit_is_what_a_key_says(events):
     with connect(events, "keyed", key='key = "person"') as db:
         told = db.explain("SELECT count(*) FROM hits").text
-    assert "at most 1 rows of a unit count" in told
+    assert "at most 1 row of a unit counts" in told
     with connect(events, "unkeyed", key='key = ["person", "day"]') as db:
         told = db.explain("SELECT count(*) FROM hits").text
     assert "rows of a unit are not limited" in told
@@ -90,7 +90,7 @@ def test_order_statistics_find_a_limit(events):
         with connect(events, f"ranks {draw}") as db:
             answer = db.sql(MEDIAN, epsilon=20)
         (told,) = [w for w in answer.warnings if w.code == "WRN-009"]
-        assert "nobody declared limits.hits" in told.message
+        assert "no limit is declared for hits" in told.message
         (found,) = answer.error["leaves_out"]["found"]
         assert (found["table"], found["column"]) == ("hits", None)
         assert answer.rows[0][0] == pytest.approx(1500, rel=0.1)

@@ -17,6 +17,7 @@ from secant.cli.options import (
     policy_file,
     question_of,
 )
+from secant.plural import several
 
 Databases = Annotated[int, named("--databases", "How many small databases are drawn.", "NUMBER")]
 Seconds = Annotated[
@@ -78,7 +79,9 @@ def audit(
     show.print_records(
         [{k: _word(v) for k, v in line.items()} for line in lines], empty="Nothing was compared."
     )
-    show.say(f"{found.databases} databases were drawn, {found.pairs} neighbors compared.")
+    show.say(
+        f"{several(found.databases, 'database')} drawn, {several(found.pairs, 'neighbor')} compared."
+    )
     for words in found.not_searched:
         show.say(f"Not searched: {words}", style="yellow")
     for claim in found.refuted:

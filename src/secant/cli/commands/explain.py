@@ -43,7 +43,7 @@ RuleId = Annotated[
     str | None,
     named(
         "--rule",
-        "Instead of a question: what a rule claims, its proof, and the tests that attack it.",
+        "Instead of a question: what a rule claims, its proof, its code, and the tests that attack it.",
         "ID",
     ),
 ]
@@ -60,7 +60,7 @@ StreamName = Annotated[
 WithComponents = Annotated[
     bool,
     flag(
-        "--components", "Also tell how far each table and each column by itself moves the answer."
+        "--components", "Also show how far each table and each column moves the answer by itself."
     ),
 ]
 
@@ -180,6 +180,10 @@ def explain(
         show.print_json(report)
         return 0
     show.say(str(explanation))
+    from secant.proofs import ID
+
+    if named := ID.search(str(explanation)):
+        show.say(f"proof, code and tests of a rule: secant explain --rule {named[0]}")
     if components:
         from secant.release.components import component_lines
 

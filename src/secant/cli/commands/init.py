@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from secant.cli.options import Json, PolicyPath, flag, policy_file
 from secant.errors import UsageError
+from secant.plural import several
 
 if TYPE_CHECKING:
     from secant.engines.backend import Backend
@@ -79,7 +80,9 @@ def init(
     if json:
         show.print_json({"policy": str(target), "tables": list(catalog.tables), "looked": look})
         return 0
-    show.say(f"Wrote {target} for {len(catalog.tables)} tables: {', '.join(catalog.tables)}")
+    show.say(
+        f"Wrote {target} for {several(len(catalog.tables), 'table')}: {', '.join(catalog.tables)}"
+    )
     if has_password(source):
         show.say(
             f"The address has a password: it is in {named.partition(':')[2]}, not in the policy"

@@ -40,7 +40,7 @@ WithComponents = Annotated[
     bool,
     flag(
         "--components",
-        "Also what each table, column and group of rows does by itself, at most and on these rows.",
+        "Also show what each table, column and group of rows does by itself, at most and on these rows.",
     ),
 ]
 PlotFile = Annotated[
@@ -65,7 +65,11 @@ StreamName = Annotated[
 ]
 Share = Annotated[
     str | None,
-    named("--share", "With --stream: of how many; 0.999 if nothing else is said.", "SHARE"),
+    named(
+        "--share",
+        "With --stream: the share of units or rows to look at; by default 0.999.",
+        "SHARE",
+    ),
 ]
 
 

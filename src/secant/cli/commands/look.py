@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from secant.plural import several
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,13 +54,13 @@ def lines_of(found: Look) -> Iterator[str]:
 
 
 def _limit_words(x: LimitLook) -> str:
-    said = f"{x.units:,} units have {x.rows:,} rows, {x.most:,} at most"
+    said = f"{several(x.units, 'unit')} with {several(x.rows, 'row')}, {x.most:,} at most"
     if x.limit is None:
         said += "; no limit is declared"
     else:
-        said += f"; the limit {x.limit:,} cuts {x.units_over:,} units and {x.rows_lost:,} rows"
+        said += f"; the limit {x.limit:,} cuts {several(x.units_over, 'unit')} and {several(x.rows_lost, 'row')}"
     if x.rows_without_unit:
-        said += f"; {x.rows_without_unit:,} rows belong to no unit"
+        said += f"; {several(x.rows_without_unit, 'row')} of no unit"
     return said
 
 

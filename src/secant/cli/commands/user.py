@@ -38,7 +38,7 @@ Stdin = Annotated[
 ]
 Days = Annotated[
     float | None,
-    named("--days", f"How long a token lasts; {USUAL_DAYS} if nothing else is said.", "DAYS"),
+    named("--days", f"How many days a token lasts; by default {USUAL_DAYS}.", "DAYS"),
 ]
 Note = Annotated[str | None, named("--note", "What a token is for.", "TEXT")]
 

@@ -21,6 +21,7 @@ from secant.plan.facts.ranges import Ranges, declared, declared_keys, each_condi
 from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.show import show_scalar
 from secant.plan.typing import type_of
+from secant.plural import several
 from secant.policy.policy import Policy
 
 MOST_SHOWN = 12  # longer lists of values are only counted
@@ -127,7 +128,7 @@ def _column_sources(known: Ranges, column: n.Column, seen: set[str]) -> Iterator
     elif column.name in known.aggregations:
         call, group = known.aggregations[column.name]
         rows = known.rows(group)
-        limit = "any number of rows" if rows is None else f"at most {rows} rows"
+        limit = "any number of rows" if rows is None else f"at most {several(rows, 'row')}"
         yield f"{column.name}: {call.function} over {limit} of a group"
         for part in (call.argument, call.second):
             if part is not None:

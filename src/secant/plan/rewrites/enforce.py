@@ -48,6 +48,7 @@ from secant.plan.rewrites.present import is_truth
 from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
+from secant.plural import first, several
 from secant.policy.coverage import is_protected
 from secant.policy.policy import Protection
 from secant.records import frozen
@@ -526,7 +527,7 @@ class _Builder:
         if protection.groups is not None and self._needs_groups(arguments):
             groups = tuple(k.name for k in self.aggregate.keys)
             projected = n.TruncateGroups(projected, (column,), groups, protection.groups)
-            notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
+            notes.append(f"{first(protection.groups, 'group')} of a unit ({protection.name})")
         if ownership.guaranteed is not None and (
             ownership.expected is None or ownership.guaranteed <= ownership.expected
         ):
@@ -540,7 +541,9 @@ class _Builder:
             notes.append(f"rows of a unit are not limited ({protection.name})")
             return projected
         limit = rows_of_unit(self.aggregate, ownership, ownerships)
-        notes.append(f"at most {limit} rows of a unit count ({protection.name})")
+        notes.append(
+            f"at most {several(limit, 'row')} of a unit {'counts' if limit == 1 else 'count'} ({protection.name})"
+        )
         if self.stepped is not None:
             order = tuple(dict.fromkeys((self.stepped.key, *_came(self.stepped), *order)))
         return n.Truncate(projected, (column,), order, limit)

@@ -18,6 +18,7 @@ from secant.plan.rewrites.measures import Problem, Stopped
 from secant.plan.rewrites.rewrite import kept
 from secant.plan.rewrites.semijoins import joined
 from secant.plan.typing import fields_of
+from secant.plural import first
 from secant.policy.policy import Offers
 from secant.schema import types as t
 from secant.schema.catalog import Catalog
@@ -194,7 +195,7 @@ class OwnerColumns:
             return rows
         limit = rows_of_unit(rows, owned, o)
         self.notes.append(
-            f"first {limit} rows of a unit, before units are mixed ({o.paths.protection.name})"
+            f"{first(limit, 'row')} of a unit, before units are mixed ({o.paths.protection.name})"
         )
         order = tuple(c for c in min((sorted(k) for k in owned.keys), key=len, default=[]))
         names = {f.name for f in fields_of(found)}

@@ -18,6 +18,7 @@ from secant.plan.facts.reads import expressions, tables_read
 from secant.plan.rule_table import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
+from secant.plural import first
 from secant.policy.keys import Key
 from secant.records import frozen
 from secant.sensitivity.certificate import CannotBound, Step
@@ -394,7 +395,7 @@ def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, None)  # rows without owner agree, and all stay
 
-    words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
+    words = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
     return e.reading(
         "elastic.truncate", words, lambda x: times(number(2), inner.rows[x]), (inner,), agreeing
     )

@@ -67,7 +67,11 @@ def _count(request: Request) -> Counted:
     )
     keys = None
     if release.exact.keys:
-        keys = Step("residual.keys", grouping.words, f"{grouping.groups} groups move")
+        keys = Step(
+            "residual.keys",
+            grouping.words,
+            "1 group moves" if grouping.groups == 1 else f"{grouping.groups:,} groups move",
+        )
     claims = shape.claims | (triangle.claims if triangle else frozenset())
     return Counted(survey, grouping.groups, counted, keys, claims)
 

@@ -18,6 +18,7 @@ from secant.plan.facts.reads import expressions, reads, scans
 from secant.plan.rule_table import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
+from secant.plural import first
 from secant.policy.keys import Key
 from secant.records import frozen
 from secant.sensitivity.certificate import CannotBound, Step
@@ -299,7 +300,7 @@ def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> St
 @STABILITY.rule(n.Truncate, id="stability.truncate")
 def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     inner = s.of(node.input)
-    words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
+    words = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
     # One row of each owner: then the owner tells rows apart, but for those that are NULL and meet nothing.
     keys = ((frozenset(node.owner), ()), *inner.keys) if node.limit <= 1 else inner.keys
     if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
