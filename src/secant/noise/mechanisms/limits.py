@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
-from secant.noise.mechanisms.selection import PermuteAndFlip
+from secant.noise.mechanisms.selection import Choice, PermuteAndFlip, pick_flip
 from secant.noise.secrecy import Private, unseal
-from secant.sensitivity.bounds import GlobalBound
 
 BALANCE = 2
 """Units above the limit that noise of one group is worth, times epsilon."""
@@ -60,9 +59,8 @@ def choose_limit(
     groups: int,
 ) -> int:
     """Give one of the limits; adding or removing a unit moves all of `above` one way, by at most one."""
-    choice = PermuteAndFlip().calibrate(
-        GlobalBound(Fraction(1), "linf"), epsilon=choosing, monotone=True
-    )
+    # What is left of the least epsilon that may be asked with is less than a mechanism may be asked for.
+    choice = Choice(PermuteAndFlip.name, choosing, choosing, pick_flip)
     return limits[choice.draw(scores_of(limits, unseal(above), choosing, noising, groups))]
 
 
