@@ -18,6 +18,7 @@ from neighbor_check import neighbors, prepared_for, rank_distance
 
 from chance import LONG
 from secant.noise.calibrate import calibrate
+from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.rewrites import order_statistics
@@ -184,7 +185,9 @@ def by_units(text, databases=60):
 def below_units(cells):
     """Give the same cells counted over all rows, each by itself."""
     known = cells.input
-    return replace(cells, input=replace(known, input=known.input.input))
+    (extreme,) = known.input.aggregations
+    rows = n.Project(known.input.input, (n.Named(extreme.name, extreme.argument),))
+    return replace(cells, input=replace(known, input=rows))
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ SEEN = 10.5
 """People in one octave, times epsilon of the tally, from which on they are seen in 95 % of tallies."""
 RUN = 3
 """People spread over so many octaves are seen together."""
+WIDE = 0.01
+"""Below this epsilon the law of the noise is not written out: its tail is bounded."""
 STEEPER = 4.0
 """By what thresholds of the stricter reading fall for each octave above the fullest one."""
 APART = 3
@@ -131,9 +133,22 @@ def _tail_of_noise(several: int, epsilon: float) -> tuple[float, ...]:
 
 
 def threshold(several: int, epsilon: float, chance: float) -> int:
-    """Give the least t with P(sum of so many noises > t) <= chance."""
+    """Give a t with P(sum of so many noises > t) <= chance: the least one, but where noise is very wide."""
+    if epsilon < WIDE:
+        return math.ceil(_far(several, chance) / epsilon)
     beyond = _tail_of_noise(several, epsilon)
     return bisect_left(beyond, -chance, key=lambda p: -p)
+
+
+@lru_cache(maxsize=256)
+def _far(several: int, chance: float) -> float:
+    """Bound how far a sum leads, in parts of 1 / epsilon, after Chernoff.
+
+    E exp(s noise) = (cosh e - 1) / (cosh e - cosh s) <= 1 / (1 - (s / e)^2), for cosh is convex in the square of its
+    argument; so P(sum > t / e) <= exp(-u t) / (1 - u^2)^several for every u in (0, 1).
+    """
+    tries = [k / 200 for k in range(1, 200)]
+    return min(-(math.log(chance) + several * math.log1p(-(u**2))) / u for u in tries)
 
 
 def last_seen(tally: OctaveTally, *, strict: bool = False) -> int | None:
@@ -191,46 +206,35 @@ def cut_by_tally(tally: OctaveTally, edge: int, miss: float) -> int:
 
 
 def noisy_poisson(count: int, mean: float, epsilon: float) -> float:
-    """Give the logarithm of P(Poisson(mean) + two-sided geometric noise = count).
+    """Give the logarithm of P(Poisson(mean) + two-sided geometric noise = count), or -700 where it is less.
 
-    Below the count the noise's e^(epsilon n) turns Poisson(mean) into Poisson(mean e^epsilon), above it into
-    Poisson(mean e^-epsilon); each part is that law's share below or above the count.
+    The weights of 0, 1, 2, … people have one peak: the logarithms of Poisson's law and of the noise's are concave.
     """
+    below = min(count, int(mean * math.exp(epsilon)))
+    above = max(count + 1, 0, int(mean * math.exp(-epsilon)))
+    peak = max(
+        (n for n in (below, above) if n >= 0), key=lambda n: _log_weight(n, count, mean, epsilon)
+    )
     q = math.exp(-epsilon)
-    scale = math.log((1 - q) / (1 + q))
-    above = epsilon * count + mean * math.expm1(-epsilon)
-    if count < 0:
-        return scale + above
-    below = -epsilon * count + mean * math.expm1(epsilon)
-    under, _ = _poisson_split(count, mean * math.exp(epsilon))
-    _, over = _poisson_split(count, mean * q)
-    parts = [
-        weight + math.log(share) for weight, share in ((below, under), (above, over)) if share > 0.0
-    ]
-    top = max(parts, default=-math.inf)
-    if top == -math.inf:
-        return -700.0
-    return max(-700.0, scale + top + math.log(sum(math.exp(p - top) for p in parts)))
-
-
-def _poisson_split(count: int, mean: float) -> tuple[float, float]:
-    """Give P(Poisson(mean) <= count) and P(Poisson(mean) > count)."""
-    peak = count * math.log(mean) - mean - math.lgamma(count + 1)
-    if count >= mean:  # the small part is above
-        term, total, n = math.exp(peak), 0.0, count
-        while True:
-            n += 1
-            term *= mean / n
-            total += term
-            if term <= total * 1e-16:
-                return 1.0 - total, total
-    term = total = math.exp(peak)
-    for n in range(count, 0, -1):
-        term *= n / mean
+    total = term = 1.0
+    n = peak
+    while term > total * 1e-16:
+        n += 1
+        term *= mean / n * (1 / q if n <= count else q)
         total += term
-        if term <= total * 1e-16:
-            break
-    return total, 1.0 - total
+    term, n = 1.0, peak
+    while n > 0 and term > total * 1e-16:
+        term *= n / mean * (q if n <= count else 1 / q)
+        n -= 1
+        total += term
+    scale = math.log((1 - q) / (1 + q))
+    return max(-700.0, scale + _log_weight(peak, count, mean, epsilon) + math.log(total))
+
+
+def _log_weight(people: int, count: int, mean: float, epsilon: float) -> float:
+    """Weigh a number of people: by Poisson's law, and by how likely noise leads from it to what was counted."""
+    poisson = people * math.log(mean) - mean - math.lgamma(people + 1)
+    return poisson - epsilon * abs(count - people)
 
 
 @lru_cache(maxsize=4096)
@@ -411,19 +415,15 @@ def _people(reached: Sequence[float], generator: random.Random) -> int:
 
 @lru_cache(maxsize=65536)
 def _posterior(stop: int, count: int, epsilon: float) -> tuple[float, ...]:
-    """Give sums of weights of 0, 1, 2, … people: Poisson, times the noise's law at what was counted."""
+    """Give sums of chances of 0, 1, 2, … people: Poisson's, times the noise's law at what was counted."""
     mean = math.exp(FEWEST + BETWEEN * stop)
-    sums: list[float] = []
-    total, n, log_poisson = 0.0, 0, -mean
-    start = -epsilon * abs(count)
-    while True:
-        weight = math.exp(log_poisson - epsilon * abs(count - n) - start)
-        total += weight
-        sums.append(total)
-        if n > mean and n > count and weight <= total * 1e-12:
-            return tuple(sums)
-        n += 1
-        log_poisson += math.log(mean / n)
+    weights = [_log_weight(0, count, mean, epsilon)]
+    best = weights[0]
+    while weights[-1] > best - 30 or len(weights) <= mean:
+        weights.append(_log_weight(len(weights), count, mean, epsilon))
+        best = max(best, weights[-1])
+    sums = [*accumulate(math.exp(w - best) for w in weights)]
+    return tuple(s / sums[-1] for s in sums)
 
 
 def _geometric(epsilon: float, generator: random.Random) -> int:

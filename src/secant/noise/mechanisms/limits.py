@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
-from secant.noise.mechanisms.selection import PermuteAndFlip
+from secant.noise.mechanisms.selection import Choice, PermuteAndFlip, pick_flip
 from secant.noise.secrecy import Private, unseal
 from secant.noise.tail import OctaveTally
-from secant.sensitivity.bounds import GlobalBound
 
 BALANCE = 2
 """Units above the limit that noise of one group is worth, times epsilon."""
@@ -61,9 +60,8 @@ def choose_limit(
     groups: int,
 ) -> int:
     """Give one of the limits; adding or removing a unit moves all of `above` one way, by at most one."""
-    choice = PermuteAndFlip().calibrate(
-        GlobalBound(Fraction(1), "linf"), epsilon=choosing, monotone=True
-    )
+    # What is left of the least epsilon that may be asked with is less than a mechanism may be asked for.
+    choice = Choice(PermuteAndFlip.name, choosing, choosing, pick_flip)
     return limits[choice.draw(scores_of(limits, unseal(above), choosing, noising, groups))]
 
 
@@ -87,6 +85,10 @@ def _steps(limit: int, least: int) -> Fraction:
     return Fraction(round(math.log(limit / least) * 10**6), 10**6)
 
 
+LOUDEST = 30.0
+"""Above this epsilon there is hardly any noise: what is made of a tally counts on no less, and nothing overflows."""
+
+
 def take_tally(
     limits: Sequence[int], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
 ) -> OctaveTally:
@@ -98,7 +100,7 @@ def take_tally(
     counts = [more[k] - more[k + 1] for k in range(len(limits))]
     noisy = add_discrete_laplace(counts, scale=1 / epsilon)
     edges = (*map(float, limits), 2.0 * limits[-1])
-    return OctaveTally(edges, tuple(noisy), float(epsilon))
+    return OctaveTally(edges, tuple(noisy), min(float(epsilon), LOUDEST))
 
 
 def look_again(above: Private[Sequence[int]] | Sequence[int], edge: int, epsilon: Fraction) -> int:

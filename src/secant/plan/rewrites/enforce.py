@@ -42,7 +42,7 @@ from secant.plan.rewrites.measures import (
 from secant.plan.rewrites.null_after_release import scalars_of, single
 from secant.plan.rewrites.null_on_error import group_key, make_total, many_rowed, unguarded
 from secant.plan.rewrites.order_statistics import FUNCTIONS as RANKED_FUNCTIONS
-from secant.plan.rewrites.order_statistics import Ranked, RankedCalls
+from secant.plan.rewrites.order_statistics import Ranked, RankedCalls, extreme_of
 from secant.plan.rewrites.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.rewrites.present import is_truth
 from secant.plan.rewrites.rewrite import columns_of
@@ -508,7 +508,7 @@ class _Builder:
             value = n.Column(item.name, type_of(item.expression))
             rows = n.Project(self.rows, (item, owner))
             for function in self.ranked.extremes_of(item.name):
-                extreme = n.Aggregation(item.name, function, value)
+                extreme = n.Aggregation(extreme_of(item.name), function, value)
                 found[item.name, function] = n.Aggregate(rows, (owner,), (extreme,))
         return found
 

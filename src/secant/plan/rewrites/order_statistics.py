@@ -192,9 +192,11 @@ class RankedCalls:
             place = w.argument.name, "" if alone is None else side, w.grid
             if place not in counts:
                 number = len(counts)
-                counted = rows[w.argument.name] if alone is None else alone
-                known = n.Filter(counted, _counted(w.argument, w.grid))
-                cell = n.Named(f"{self.name}.cell{number}", _index(w.argument, w.grid))
+                counted, value = rows[w.argument.name], w.argument
+                if alone is not None:
+                    counted, value = alone, n.Column(extreme_of(value.name), value.type)
+                known = n.Filter(counted, _counted(value, w.grid))
+                cell = n.Named(f"{self.name}.cell{number}", _index(value, w.grid))
                 count = n.Aggregation(f"{self.name}.rows{number}", "count", None)
                 counts[place] = n.Aggregate(known, (*keys, cell), (count,))
             cells = counts[place]
@@ -202,6 +204,11 @@ class RankedCalls:
                 Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words, alone is not None)
             )
         return tuple(found)
+
+
+def extreme_of(argument: str) -> str:
+    """Name the column of a unit's own extreme: a name of its own, as that of its values is another's."""
+    return f"{argument}.extreme"
 
 
 def side_of(fraction: Fraction | None) -> str:
