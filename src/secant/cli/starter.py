@@ -242,7 +242,7 @@ def _column(
         # A value of somebody: it stays a comment until the owner has rounded it to a public fact.
         return f"# {_name(column)} = {{ range = [{low}, {high}] }}   # {type_}, as seen: round it!"
     if type_.numeric:
-        return f"# {_name(column)} = {{ range = [LOW, HIGH] }}   # {type_}; declared, SUM and AVG cost less"
+        return f"# {_name(column)} = {{ }}   # {type_}; if you know one, declare range = [0, 100] or the like"
     if type_.temporal:
         return f'# {_name(column)} = {{ range = ["2020-01-01", "2029-12-31"] }}   # {type_}'
     return (
