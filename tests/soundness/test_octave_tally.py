@@ -111,6 +111,14 @@ def test_what_is_spent_on_either_branch_is_what_was_charged(monkeypatch, counted
     assert bool(looks) == (counted is GROUP)
 
 
+def test_what_is_said_beforehand_holds_on_either_branch():
+    noise = noise_of(LaplaceShare(Fraction(7, 10)))
+    said = {x.limit: x.law.size for x in noise.candidates(1)}
+    for counted in (CROWD, GROUP):
+        drawn = noise.settled(Private(counted), 1)
+        assert drawn.law.size <= said[drawn.limit]
+
+
 def test_with_normal_noise_nothing_is_looked_at_again(monkeypatch):
     monkeypatch.setattr(limited, "look_again", None)
     noise = noise_of(NormalShare(Fraction(1, 100))).settled(Private(GROUP), 1)

@@ -7,6 +7,7 @@ known of what the limit cut off.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -210,6 +211,11 @@ class TalliedLimit(ChosenLimit):
 class LimitToTally(LimitToChoose):
     """Noise for a limit that is read off a noisy tally of units by octave (truncation.octaves)."""
 
+    def at(self, limit: int, groups: int) -> ChosenLimit:
+        """Give the noise with a limit chosen, as wide as it is after a second look."""
+        chosen = super().at(limit, groups)
+        return replace(chosen, share=_after_a_look(self.share))
+
     def settled(self, above: Private[list[int]], groups: int) -> ClippedNoise:
         """Take the tally, count once more where a few units seem to add far more than all others, and choose."""
         limits = self.bound.limits
@@ -224,7 +230,7 @@ class LimitToTally(LimitToChoose):
             last = last_seen(tally, strict=True)
         else:
             look = share.epsilon * LOOKING
-            share = LaplaceShare(share.epsilon - look)
+            share = _after_a_look(share)
             last = confirmed(tally, look_again(above, edge, look), float(look))
         seen = last is not None
         if last is None:
@@ -248,6 +254,13 @@ class LimitToTally(LimitToChoose):
             tally=tally,
             cut=found if seen else None,
         )
+
+
+def _after_a_look(share: Share) -> Share:
+    """Give what a second look leaves for the noise."""
+    if isinstance(share, NormalShare):
+        return share
+    return LaplaceShare(share.epsilon * (1 - LOOKING))
 
 
 @frozen

@@ -116,6 +116,11 @@ class Offers:
         return self.amounts[0] / self.amounts[-1]
 
 
+KNOWN_BEFOREHAND = {"auto": "near", "chosen": "drawn"}
+"""How limits are chosen -> how they are where an error has to be known beforehand: `near` keeps to what is declared for
+a sum, and neither reads them off a tally, which alone tells the error then."""
+
+
 @frozen
 class Protection:
     """One promise: what is hidden, how strongly, and what is limited to make it affordable."""
@@ -140,7 +145,7 @@ class Protection:
     truncation: str = "auto"
     """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them.
 
-    `near`, which no policy says, is `auto` where an error has to be known beforehand.
+    Where an error has to be known beforehand, one of `KNOWN_BEFOREHAND` stands here, which no policy says.
     """
     groups: int | None = None
     """For `unit`: at most so many groups of one answer are reached by one unit."""

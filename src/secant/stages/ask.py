@@ -16,7 +16,7 @@ from secant.errors import PolicyError, UsageError
 from secant.ledger.amounts import DELTA_UNITS, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.policy.coverage import holding
-from secant.policy.policy import Policy, Protection
+from secant.policy.policy import KNOWN_BEFOREHAND, Policy, Protection
 from secant.records import frozen
 from secant.sql.parameters import Parameters
 
@@ -47,11 +47,12 @@ class Question:
 
     @property
     def planned(self) -> tuple[Protection, ...]:
-        """Give the protections, with limits of sums as they are declared where an error has to be known beforehand."""
+        """Give the protections, with limits chosen so that errors are known beforehand where they have to be."""
         if not self.thorough:
             return self.protections
         return tuple(
-            replace(p, truncation="near") if p.truncation == "auto" else p for p in self.protections
+            replace(p, truncation=KNOWN_BEFOREHAND.get(p.truncation, p.truncation))
+            for p in self.protections
         )
 
     @property

@@ -90,7 +90,7 @@ class TruncationAnalysis:
         bounds: dict[str, ClippedContribution] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
-            bounds |= _added(additions(*adding), found, protection.truncation == "race")
+            bounds |= _added(additions(*adding), found, protection.truncation)
         for call in calls.values():
             if call.name not in bounds:
                 bounds[call.name] = _counted(additions(call), found[call.name])
@@ -104,17 +104,18 @@ class TruncationAnalysis:
 
 
 def _added(
-    a: Additions, found: Mapping[str, tuple[int, ...]], race: bool
+    a: Additions, found: Mapping[str, tuple[int, ...]], truncation: str
 ) -> dict[str, ClippedContribution]:
     """Cut down what units add to measures that add up, all of them in one statement."""
     limits = {c.name: found[c.name] for c in a.calls}
     weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
     # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
     # Where a tally of units chooses, octaves hold all that it can tell apart.
+    race, tallied = truncation == "race", truncation in ("auto", "chosen")
     doubling = {
         c.name: limits[c.name][::-2][::-1]
         for c in a.calls
-        if c.name not in weighted and (never_negative(c) or not race)
+        if c.name not in weighted and (tallied or (race and never_negative(c)))
     }
     doubling = {c: x for c, x in doubling.items() if len(x) > 1}
     racing = set(doubling) if race else set()
