@@ -213,7 +213,7 @@ class LimitToTally(LimitToChoose):
 
     def at(self, limit: int, groups: int) -> ChosenLimit:
         """Give the noise with a limit chosen, as wide as it is after a second look."""
-        chosen = super().at(limit, groups)
+        chosen = LimitToChoose.at(self, limit, groups)
         return replace(chosen, share=_after_a_look(self.share))
 
     def settled(self, above: Private[list[int]], groups: int) -> ClippedNoise:
