@@ -65,14 +65,14 @@ from secant.workflows.infer_facts import (
     find_facts,
     paid_by,
     relied_upon,
-    with_found,
+    with_inferred,
 )
 
 # Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
 # does not, and would start a tenth later.
 if TYPE_CHECKING:
     from secant.stats.budget import Allowance
-    from secant.streams.releasing import Kept, Opened
+    from secant.streams.releasing import Buffer, Opened
     from secant.streams.series import Series
     from secant.verifier import Verdict
     from secant.workflows.script import Workflow
@@ -100,14 +100,14 @@ def connect(
             the log. A ledger that is gone is an error in any case.
     """
     read = policy_from(policy)
-    place = ledger_place(read, ledger, frames=isinstance(source, Mapping))
+    ledger_path = ledger_place(read, ledger, frames=isinstance(source, Mapping))
     beside = None if source or read.path is None else read.path.parent
     backend = open_source(source or read.source, beside=beside, limits=read.limits)
     try:
         version = data_version(source or read.source, beside=beside)
         fitted = fit_policy(read, backend.catalog())
         check_named(naming(fitted, backend.catalog()))
-        return Connection(backend, fitted, place, create=create, data_version=version)
+        return Connection(backend, fitted, ledger_path, create=create, data_version=version)
     except BaseException:
         backend.close()
         raise
@@ -231,7 +231,7 @@ class Connection:
             )  # fmt: skip
             try:
                 answer = self._answer(question, warn)
-                return with_found(answer, relied_upon(answer, self._found), Fraction(0), None)
+                return with_inferred(answer, relied_upon(answer, self._found), Fraction(0), None)
             except Refused as refusal:  # nothing was spent
                 if question.epsilon is None or question.most or question.attacker:
                     raise
@@ -241,7 +241,7 @@ class Connection:
             facts, paid, caution = find_facts(case, question.epsilon, price, self.ledger, warn)
             self.policy, self._found = completed(self.policy, facts), (*self._found, *facts)
             answer = self._answer(self._rest(question, paid), warn)
-            return with_found(answer, facts, paid, caution)
+            return with_inferred(answer, facts, paid, caution)
 
     def _answer(
         self, question: Question, warn: Callable[[Caution], object] | None = None
@@ -456,7 +456,7 @@ class Connection:
 
     @public_api
     def stream(
-        self, name: str, *, until: object = None, analyst: str = "", kept: Kept | None = None
+        self, name: str, *, until: object = None, analyst: str = "", kept: Buffer | None = None
     ) -> Series:
         """Release all steps of a stream that are complete and not released yet; give the series so far.
 
@@ -534,7 +534,7 @@ class Connection:
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
-        from secant.workflows.simulate import GRID, held_tables, simulated
+        from secant.workflows.simulate import GRID, simulated, stored_tables
 
         with query_context(text):
             plan = bind(text, self.catalog)
@@ -543,8 +543,8 @@ class Connection:
                 for epsilon in GRID:
                     question = ask(text, self.policy, epsilon=epsilon, protection=protection)
                     jobs[epsilon] = self._planned(question, plan, snapshot)
-                held = held_tables(plan, snapshot.session)
-        return simulated(jobs, held, attacker, self.policy, self.catalog)
+                tables = stored_tables(plan, snapshot.session)
+        return simulated(jobs, tables, attacker, self.policy, self.catalog)
 
     @property
     def _source(self) -> Source:

@@ -45,7 +45,7 @@ class SecantError(Exception):
         span: Span | None = None,
         details: tuple[str, ...] = (),
     ) -> None:
-        if code not in _KNOWN:
+        if code not in _CODES:
             raise AssertionError(f"error code {code} is not listed in CODES")
         if not code.startswith(self.family):
             raise AssertionError(f"{code} does not belong to {type(self).__name__}")
@@ -62,8 +62,8 @@ class SecantError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are pickled with `args` alone, which does not make one again: a pool of processes broke on it.
-        said = (self.code, self.message, self.hint, self.text, self.span, self.details)
-        return _again, (type(self), *said)
+        fields = (self.code, self.message, self.hint, self.text, self.span, self.details)
+        return _again, (type(self), *fields)
 
     def to_dict(self) -> dict[str, object]:
         """Give the error as plain values, for JSON and a server's response; `text` is all of it, as people read it."""
@@ -308,7 +308,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("SRV-005", "the store of users cannot be used"),
     ("BUG-001", "an invariant of Secant broke"),
 )
-_KNOWN = frozenset(code for code, _ in CODES)
+_CODES = frozenset(code for code, _ in CODES)
 
 # What `explain` says, and `query` before it spends; nothing is refused for it. Public facts only.
 WARNINGS: tuple[tuple[str, str], ...] = (

@@ -59,8 +59,8 @@ def protect(
     columns: dict[str, dict[str, Any]] = {}
     for column, ends in (ranges or {}).items():
         columns.setdefault(column, {})["range"] = ends
-    for column, known in (values or {}).items():
-        columns.setdefault(column, {})["values"] = known
+    for column, listed in (values or {}).items():
+        columns.setdefault(column, {})["values"] = listed
     protection: dict[str, Any] = {
         "kind": "rows",
         "epsilon": _exact(epsilon),
@@ -89,7 +89,7 @@ def _exact(number: object) -> object:
     return number
 
 
-def _name(words: str) -> str:
+def _name(text: str) -> str:
     """Name a protection after its column; a policy allows letters, digits, - and _."""
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in words)
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in text)
     return name if name[:1].isalpha() or name[:1] == "_" else f"_{name}"

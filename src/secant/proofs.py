@@ -101,12 +101,12 @@ def rule(name: str) -> Rule:
     Args:
         name: an id as derivations and refusals print it, such as `stability.count`.
     """
-    wanted = name.strip().lower() if isinstance(name, str) else ""
+    rule_id = name.strip().lower() if isinstance(name, str) else ""
     rules = all_rules()
-    if wanted not in rules:
-        word = re.split(r"[.-]", wanted)[-1]
-        near = [known for known in rules if known.endswith(f".{word}")][:NEAREST]
-        near = near or difflib.get_close_matches(wanted, rules, NEAREST, cutoff=0.5)
+    if rule_id not in rules:
+        word = re.split(r"[.-]", rule_id)[-1]
+        near = [rule_name for rule_name in rules if rule_name.endswith(f".{word}")][:NEAREST]
+        near = near or difflib.get_close_matches(rule_id, rules, NEAREST, cutoff=0.5)
         raise UsageError(
             "USE-001",
             "there is no rule of this id",
@@ -114,7 +114,7 @@ def rule(name: str) -> Rule:
             if near
             else "ids look like stability.count; `secant explain` prints them",
         )
-    return rules[wanted]
+    return rules[rule_id]
 
 
 @cache
@@ -226,10 +226,10 @@ def _lines_naming(name: str, text: str) -> list[int]:
 def tests_by_rule() -> dict[str, tuple[str, ...]]:
     """Give the tests that attack each rule, as `rule_tests.toml` names them."""
     text = (resources.files("secant") / "rule_tests.toml").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
+    places_by_rule: dict[str, list[str]] = {}
     for file, tests in tomllib.loads(text).items():
         for test, rules in tests.items():
-            place = f"tests/{file}" if test == "*" else f"tests/{file}::{test}"
+            test_path = f"tests/{file}" if test == "*" else f"tests/{file}::{test}"
             for name in rules:
-                found.setdefault(name, []).append(place)
-    return {name: tuple(places) for name, places in found.items()}
+                places_by_rule.setdefault(name, []).append(test_path)
+    return {name: tuple(places) for name, places in places_by_rule.items()}

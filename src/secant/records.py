@@ -21,10 +21,10 @@ _UNSET = object()
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[_C]) -> type[_C]:
     """Make a class a frozen record that is compared by its fields."""
-    made = _record(cls)
-    _write_later(made, "__eq__", _equal)
-    _write_later(made, "__hash__", _hash)
-    return made
+    record = _record(cls)
+    _write_later(record, "__eq__", _equal)
+    _write_later(record, "__hash__", _hash)
+    return record
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -35,17 +35,17 @@ def by_identity(cls: type[_C]) -> type[_C]:
 
 def _record(cls: type[_C]) -> type[_C]:
     # Frozen for the standard library would mean that it writes the methods itself.
-    made = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    _write_later(made, "__init__", _init)
-    _write_later(made, "__repr__", _repr)
+    record = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    _write_later(record, "__init__", _init)
+    _write_later(record, "__repr__", _repr)
     shared = (_refuse_to_set, _refuse_to_delete, _state, _set_state)
     names = ("__setattr__", "__delattr__", "__getstate__", "__setstate__")
     for name, method in zip(names, shared, strict=True):
-        setattr(made, name, method)
-    return made
+        setattr(record, name, method)
+    return record
 
 
-class _Written:
+class _Compiled:
     """A method that is compiled when it is first looked up; from then on it stands in the class itself."""
 
     __slots__ = ("name", "owner", "write")
@@ -62,7 +62,7 @@ class _Written:
 
 def _write_later(owner: type, name: str, write: Callable[[type], Any]) -> None:
     if vars(owner).get(name) is None:  # what the class says itself holds
-        setattr(owner, name, _Written(owner, name, write))
+        setattr(owner, name, _Compiled(owner, name, write))
 
 
 _R = TypeVar("_R")
@@ -94,17 +94,17 @@ def end_constructor(owner: type, lines: list[str], known: dict[str, object]) -> 
 
 
 def _init(owner: type) -> Any:
-    given = [f for f in fields(owner) if f.init]
-    known: dict[str, object] = {"_unset": _UNSET}
+    initialized = [f for f in fields(owner) if f.init]
+    namespace: dict[str, object] = {"_unset": _UNSET}
     lines = []
     for f in fields(owner):
         # The slot itself is set: asking the instance to set it would be refused, and is slower.
-        known[f"_set_{f.name}"] = getattr(owner, f.name).__set__
-        known[f"_default_{f.name}"] = f.default
-        known[f"_make_{f.name}"] = f.default_factory
+        namespace[f"_set_{f.name}"] = getattr(owner, f.name).__set__
+        namespace[f"_default_{f.name}"] = f.default
+        namespace[f"_make_{f.name}"] = f.default_factory
         if f.default_factory is not MISSING:
-            made = f"_make_{f.name}()"
-            value = f"{made} if {f.name} is _unset else {f.name}" if f.init else made
+            default = f"_make_{f.name}()"
+            value = f"{default} if {f.name} is _unset else {f.name}" if f.init else default
             lines.append(f"_set_{f.name}(self, {value})")
         elif f.init:
             lines.append(f"_set_{f.name}(self, {f.name})")
@@ -113,12 +113,12 @@ def _init(owner: type) -> Any:
     if hasattr(owner, "__post_init__"):
         lines.append("self.__post_init__()")
     ending, names = _ENDINGS.get(owner, ([], {}))
-    lines, known = lines + ending, known | names
-    by_place = [_argument(f) for f in given if not f.kw_only]
-    by_name = [_argument(f) for f in given if f.kw_only]
+    lines, namespace = lines + ending, namespace | names
+    by_place = [_argument(f) for f in initialized if not f.kw_only]
+    by_name = [_argument(f) for f in initialized if f.kw_only]
     arguments = ["self", *by_place, *(["*", *by_name] if by_name else [])]
-    method = compiled(owner, arguments, lines, known)
-    method.__annotations__ = {f.name: f.type for f in given} | {"return": None}
+    method = compiled(owner, arguments, lines, namespace)
+    method.__annotations__ = {f.name: f.type for f in initialized} | {"return": None}
     return method
 
 
@@ -147,8 +147,8 @@ def _tuple(owner: type, name: str) -> str:
 
 
 def _repr(owner: type) -> Any:
-    told = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in fields(owner) if f.repr)
-    lines = [f'return self.__class__.__qualname__ + f"({told})"']
+    values = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in fields(owner) if f.repr)
+    lines = [f'return self.__class__.__qualname__ + f"({values})"']
     return recursive_repr()(compiled(owner, ["self"], lines, {}))
 
 

@@ -16,7 +16,7 @@ from scalar_grid import GRID
 
 from chance import LONG
 from secant.engines.postgres.scalars import POSTGRES
-from secant.engines.print.magnitude import Reach, reach_of
+from secant.engines.print.magnitude import Magnitudes, magnitudes_of
 from secant.engines.print.print_sql import lower
 from secant.errors import BackendError
 from secant.plan import nodes as n
@@ -131,7 +131,7 @@ def test_bounded_expressions_never_raise(grid_there, grid_here, seed):
 @pytest.mark.parametrize("fact", ["step", "magnitude"])
 def test_a_wrong_fact_is_caught(grid_there, monkeypatch, fact):
     """If sizes were believed that do not hold, guards would be missing and a row would raise."""
-    monkeypatch.setattr(Reach, fact, lambda self, scalar: 1.0)
+    monkeypatch.setattr(Magnitudes, fact, lambda self, scalar: 1.0)
 
     def run() -> None:
         for seed in range(20):
@@ -146,7 +146,7 @@ def test_what_is_known_of_sizes_holds_on_every_row(grid_there):
     """Intervals and steps against values: this is what decides which guards are left out."""
     ours = grid_there.backend
     draw, rows, checked = Draw(99), grid(), 0
-    reach = reach_of(rows)
+    reach = magnitudes_of(rows)
     items = tuple(n.Named(f"e{i}", draw.number(3)) for i in range(60))
     plan = make_total(n.Project(rows, items))
     found = ours.rows(lower(plan, POSTGRES))

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from secant.engines.print.print_sql import lower
 from secant.engines.spark.scalars import SPARK
-from secant.engines.spark.text import spelled
+from secant.engines.spark.text import in_spark_syntax
 from secant.errors import BackendError
 from secant.plan.rewrites.null_on_error import make_total
 from secant.plan.rewrites.rewrite import normalize
@@ -42,6 +42,6 @@ def test_what_is_refused(small, expression):
 def test_quoted_parts_are_spelled_and_nothing_else():
     statement = """SELECT "a`b", 'it''s "x" \\ ${env}' FROM "t""u" WHERE 'q' = "c" """
     assert (
-        spelled(statement)
+        in_spark_syntax(statement)
         == r"""SELECT `a``b`, 'it\'s "x" \\ ${env}' FROM `t"u` WHERE 'q' = `c` """
     )

@@ -8,7 +8,7 @@ import pytest
 import secant
 from secant.cli.program import main
 from secant.errors import Refused
-from secant.streams.drawing import Kept
+from secant.streams.drawing import Buffer
 
 pytestmark = pytest.mark.postgres
 POLICY = """
@@ -117,7 +117,7 @@ def test_rows_that_go_stop_a_stream_and_the_owner_sees_single_units(
     address, postgres_server, tmp_path, capsys
 ):
     books = postgres_server.address(postgres_server.create_database())
-    policy, kept = tmp_path / "policy.toml", Kept()
+    policy, kept = tmp_path / "policy.toml", Buffer()
     words = {"protection": UNIT, "query": PLAIN, "step": "1 day", "more": ""}
     policy.write_text(POLICY.format(address=address, books=books, **words))
     assert main(["inspect", "--stream", "s", "-p", str(policy)]) == 0

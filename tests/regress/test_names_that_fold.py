@@ -170,7 +170,7 @@ def test_a_table_that_is_hidden_would_be_noticed(duck, monkeypatch):
     monkeypatch.setattr(writing.Writer, "alias", alias)
     # Where a source says in which schema a table is, nothing hides it.
     monkeypatch.setattr(
-        "secant.engines.print.print_sql.place_of", lambda dialect, table: quote(table)
+        "secant.engines.print.print_sql.table_text", lambda dialect, table: quote(table)
     )
     wrong = 0
     for query in HIDING:

@@ -341,8 +341,8 @@ def _listed_groups_apart(patch: Any) -> None:
 
 
 def _too_few_near(patch: Any) -> None:
-    original = branch.moved_at_once
-    patch.setattr(branch, "moved_at_once", lambda *given: original(*given) // 2)
+    original = branch.rows_moving_together
+    patch.setattr(branch, "rows_moving_together", lambda *given: original(*given) // 2)
 
 
 def _padding_forgotten(patch: Any) -> None:

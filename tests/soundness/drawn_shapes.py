@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan.evaluate.scalars import Frame, Place, code
+from secant.plan.evaluate.scalars import Frame, RowLayout, code
 from secant.schema.types import DOUBLE
 from secant.sensitivity.derivative import shapes
 from secant.sensitivity.derivative.soften import filter_shapes as filters
@@ -42,7 +42,7 @@ class Setup:
 
 
 def compiled(expression: n.Scalar) -> Callable[[float], float]:
-    run = code(expression, Place({"x": 0}, lambda *_: pytest.fail("no subquery here")))
+    run = code(expression, RowLayout({"x": 0}, lambda *_: pytest.fail("no subquery here")))
     return lambda x: run((x,), FRAME)
 
 

@@ -12,7 +12,7 @@ import pytest
 from chance import LONG, fresh_seed
 from secant import stats
 from secant.stats import groups, moments
-from secant.stats.moments import Frame, exact_moments, reach_of_a_row
+from secant.stats.moments import Frame, exact_moments, moment_change
 from secant.stats.results import ADD_REMOVE, REPLACE
 
 TRIES = 20_000 if LONG else 600
@@ -30,7 +30,7 @@ def vector(rows: np.ndarray, relation: str) -> list[Fraction]:
 def worst(columns: int, relation: str) -> tuple[float, float]:
     """Give the most that one row moved all moments, as a part of what was promised: in l1 and in l2."""
     source = random.Random(f"{SEED} {columns} {relation}")
-    total, square = reach_of_a_row(columns, relation)
+    total, square = moment_change(columns, relation)
     found = [0.0, 0.0]
     for _ in range(TRIES // 4):
         rows = np.array(
@@ -58,7 +58,7 @@ def test_no_row_moves_moments_farther_than_promised(columns, relation):
 
 
 def test_a_forgotten_number_of_rows_is_seen(monkeypatch):
-    total, square = reach_of_a_row(2, ADD_REMOVE)
+    total, square = moment_change(2, ADD_REMOVE)
 
     def forgetful(*_):
         return total - 1, square - 1

@@ -66,7 +66,7 @@ right_above, right_at_once = tallying.above_limits, tallying.at_once
         (analysis, "cut_down", not_cut),
         (analysis, "above_limits", every_row_counts),
         (analysis, "at_once", other_buckets),
-        (tallying, "_known", nothing_lies_below),
+        (tallying, "_bucket_value", nothing_lies_below),
     ],
 )
 def test_a_planted_fault_is_noticed(where, name, wrong, monkeypatch):

@@ -30,7 +30,7 @@ from secant.plan.facts.range_filters import judge, values_of
 from secant.plan.facts.range_groups import Stratum, aggregate_range
 from secant.plan.facts.ranges import RANGES, as_number, declared_keys, ranges_of
 from secant.plan.rewrites.rewrite import normalize
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.typing import fields_of
 from secant.policy.policy import ColumnFacts, Policy, TableFacts
 from secant.schema import types as t
@@ -211,7 +211,7 @@ def test_whole_steps_hold():
     "wrong",
     [
         lambda known, node: known.of(node.operand),
-        lambda known, node: known.of(spelled(replace(node, step=2 * node.step))),
+        lambda known, node: known.of(as_product(replace(node, step=2 * node.step))),
     ],
     ids=["a step is taken for one", "steps of twice the size"],
 )

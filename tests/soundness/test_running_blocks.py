@@ -123,13 +123,13 @@ def test_normal_noise_pays_for_all_levels(tmp_path, monkeypatch):
 
 def test_a_level_that_is_not_counted_would_be_noticed(tmp_path, monkeypatch):
     """Planted: noise for one level less than is released, as with the seed's ε/log₂ n."""
-    honest = running.moved
+    honest = running.change_of_blocks
 
     def short(tree, size, squared):
         found = honest(tree, size, squared)
         return found[0] * (tree.levels - 1) / tree.levels, found[1]
 
-    monkeypatch.setattr(running, "moved", short)
+    monkeypatch.setattr(running, "change_of_blocks", short)
     seen = Seen(monkeypatch)
     assert max(e for e, _ in losses(tmp_path, "rows", COUNT, seen, seed=1)) > EPSILON
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from secant.accuracy.noise_lineage import noise_lineage
 from secant.engine import Connection
-from secant.engines.backend import Backend, Known, Session
+from secant.engines.backend import Backend, PublicRows, Session
 from secant.engines.print.print_sql import lower
 from secant.noise.calibrate import calibrate
 from secant.plan.rewrites.rewrite import normalize
@@ -43,7 +43,7 @@ class Apart:
         self._backend, self.dialect = backend, backend.dialect
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PublicRows:
         """Give nothing: the next statement is another session's."""
         return {}
 
@@ -84,7 +84,7 @@ class Remembering:
         return self._engine.catalog()
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PublicRows:
         """Give what the engine knows of public tables."""
         return self._engine.known
 

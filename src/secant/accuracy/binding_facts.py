@@ -29,15 +29,15 @@ def groups_cut(release: MeasuredAggregate) -> int | None:
     if not n.holds(release.exact, n.TruncateGroups):  # asked for each output, and quickly said
         return None
     limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.TruncateGroups)]
-    reach = [x.limit for x in n.walk(release.exact) if isinstance(x, n.Truncate)]
+    group_limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.Truncate)]
     if all(isinstance(d, Listed) for d in release.domains):
         listed = 1
         for domain in release.domains:
             assert isinstance(domain, Listed)
             listed *= len(domain.values)
-        reach.append(listed)
+        group_limits.append(listed)
     least = min(limits)
-    return least if not reach or min(reach) > least else None
+    return least if not group_limits or min(group_limits) > least else None
 
 
 def noise_alone_moves(b: CertifiedRelease) -> bool:
@@ -52,7 +52,7 @@ def noise_alone_moves(b: CertifiedRelease) -> bool:
     )
 
 
-def rests_on_found_limit(b: CertifiedRelease, column: str) -> bool:
+def rests_on_inferred_limit(b: CertifiedRelease, column: str) -> bool:
     """Whether a measure counts no more rows of a unit than a limit says that was found privately."""
     if not b.release.undeclared.limits:
         return False
@@ -71,7 +71,7 @@ End = float | str
 
 
 @frozen
-class Kept:
+class ClampedRange:
     """What values are moved into, or kept to, in a number of a release; without ends it is the declared values."""
 
     words: str
@@ -79,21 +79,21 @@ class Kept:
     high: End | None = None
 
 
-def ranges_used(release: MeasuredAggregate) -> list[Kept]:
+def ranges_used(release: MeasuredAggregate) -> list[ClampedRange]:
     """Give the numbers of which some values may lie outside of what only a declaration speaks for."""
-    words = {
+    descriptions = {
         call.name: m.words
         for m, call in zip(release.measures, release.exact.aggregations, strict=True)
     }
-    found = _clamped(release.exact, words)
+    clamps = _clamped(release.exact, descriptions)
     for ranked in release.ranked:
-        found += _clamped(ranked.cells, {key.name: ranked.words for key in ranked.cells.keys})
+        clamps += _clamped(ranked.cells, {key.name: ranked.words for key in ranked.cells.keys})
         if isinstance(ranked.grid, Candidates) and ranked.grid.values != (False, True):
-            found.append(Kept(ranked.words))
-    return list(dict.fromkeys(found))
+            clamps.append(ClampedRange(ranked.words))
+    return list(dict.fromkeys(clamps))
 
 
-def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
+def _clamped(over: n.Aggregate, descriptions: Mapping[str, str]) -> list[ClampedRange]:
     """Look through all that an aggregate and those below it count, add up or rank."""
     items = {
         i.name: i.expression
@@ -101,7 +101,7 @@ def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
         if isinstance(node, n.Project)
         for i in node.items
     }
-    found = []
+    clamps = []
     for node in n.walk(over):
         if not isinstance(node, n.Aggregate):
             continue
@@ -119,8 +119,12 @@ def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
                 plain = [items.get(c) for c in columns]
                 if not all(x is not None and _inside(x, ends) for x in plain):
                     inner = f"inner sum of {', '.join(columns)}"
-                    found.append(Kept(words.get(name, inner), _shown(ends[0]), _shown(ends[1])))
-    return found
+                    clamps.append(
+                        ClampedRange(
+                            descriptions.get(name, inner), _shown(ends[0]), _shown(ends[1])
+                        )
+                    )
+    return clamps
 
 
 def nobodys_rows(b: CertifiedRelease) -> bool:
@@ -148,11 +152,11 @@ def _shown(end: object) -> End:
 
 def _inside(scalar: n.Scalar, ends: tuple[object, object]) -> bool:
     """Whether a value lies in a range whatever the data are."""
-    known = Ranges(NOTHING_DECLARED).of(scalar)
-    if not known.bounded:
+    interval = Ranges(NOTHING_DECLARED).of(scalar)
+    if not interval.bounded:
         return False
     low, high = map(as_number, ends)
     assert low is not None, "checked where ends are read"
     assert high is not None, "checked where ends are read"
-    least, most = known.ends()
+    least, most = interval.ends()
     return low <= least and most <= high

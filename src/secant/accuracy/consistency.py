@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from secant.accuracy.binding_facts import noise_alone_moves, rests_on_found_limit
+from secant.accuracy.binding_facts import noise_alone_moves, rests_on_inferred_limit
 from secant.noise.measure_noise import LawfulNoise, Noise
 from secant.noise.mechanisms.sums import HIGHEST, Weighted, weighted_error, whole_variance
 from secant.noise.running import RunningNoise, RunningSums, steps_shown
@@ -88,20 +88,20 @@ def agree(
     changed = {name: [list(row) for row in table.rows] for name, table in tables.items()}
     apart = declared = False
     for family in _families(bounded, tables):
-        for place in _additive(family.members):
-            columns = [b.release.measures[place] for b in family.members]
+        for index in _additive(family.members):
+            columns = [b.release.measures[index] for b in family.members]
             laws = [_law(b, m.column, noise) for b, m in zip(family.members, columns, strict=True)]
-            known = [law for law in laws if law is not None]
-            if len(known) < len(laws):
+            settled = [law for law in laws if law is not None]
+            if len(settled) < len(laws):
                 continue
             values = [
-                steps_of(row[len(b.release.exact.keys) + place], m)
+                steps_of(row[len(b.release.exact.keys) + index], m)
                 for b, m in zip(family.members, columns, strict=True)
                 for row in tables[b.release.name].rows
             ]
             if any(v is None for v in values):
                 continue
-            fit = _Fit(family, [v for v in values if v is not None], known)
+            fit = _Fit(family, [v for v in values if v is not None], settled)
             if not made_up and fit.contradicted:
                 apart = True
                 continue
@@ -112,25 +112,25 @@ def agree(
                 for b, m in zip(family.members, columns, strict=True)
                 for i in range(len(tables[b.release.name].rows))
             ]
-            step, whole = columns[0].step, family.counts(place)
+            step, whole = columns[0].step, family.counts(index)
             for at, (cell, number) in enumerate(zip(named, shown, strict=True)):
                 release, row = family.where(at)
                 measure = columns[release]
                 name = family.members[release].release.name
                 key_width = len(family.members[release].release.exact.keys)
                 value = value_of(number, measure)
-                changed[name][row][key_width + place] = value
+                changed[name][row][key_width + index] = value
                 drawn[cell] = float(fit.values[at] * step)
                 weights = {named[j]: w for j, w in enumerate(fit.weights[at]) if w}
-                moved = 0.0 if made_up else abs(number - fit.estimates[at])
+                change = 0.0 if made_up else abs(number - fit.estimates[at])
                 numbers[cell] = Agreed(
-                    float(number * step), weights, fit.error(at, moved, step, whole), whole
+                    float(number * step), weights, fit.error(at, change, step, whole), whole
                 )
-    made = {
+    agreed = {
         name: replace(table, rows=tuple(tuple(row) for row in changed[name]))
         for name, table in tables.items()
     }
-    return made, Agreement(
+    return agreed, Agreement(
         numbers, drawn, apart, declared, not made_up, _running(bounded, tables, noise)
     )
 
@@ -139,14 +139,14 @@ def _running(
     bounded: Sequence[CertifiedRelease], tables: Tables, noise: Mapping[str, Noise]
 ) -> dict[str, RunningSums]:
     """Give the running sums of measures whose blocks of steps were drawn."""
-    found = {}
+    sums = {}
     for b in bounded:
-        for place, m in enumerate(b.release.measures, len(b.release.exact.keys)):
+        for index, m in enumerate(b.release.measures, len(b.release.exact.keys)):
             blocks = noise.get(m.column)
             if isinstance(blocks, RunningNoise):
-                shown = [float(row[place]) for row in tables[b.release.name].rows]  # type: ignore[arg-type]
-                found[m.column] = steps_shown(blocks, m.step, shown)
-    return found
+                shown = [float(row[index]) for row in tables[b.release.name].rows]  # type: ignore[arg-type]
+                sums[m.column] = steps_shown(blocks, m.step, shown)
+    return sums
 
 
 # ── who tells about the same rows ────────────────────────────────────────────────────────────────
@@ -175,9 +175,9 @@ class _Family:
         """Give the place of a member's first number."""
         return sum(self.sizes[:member])
 
-    def counts(self, place: int) -> bool:
+    def counts(self, index: int) -> bool:
         """Whether a measure counts rows."""
-        return self.members[0].release.exact.aggregations[place].function == "count"
+        return self.members[0].release.exact.aggregations[index].function == "count"
 
     @property
     def declared(self) -> bool:
@@ -192,9 +192,9 @@ def _families(bounded: Sequence[CertifiedRelease], tables: Tables) -> Iterator[_
         first, *_ = left
         alike = [b for b in left if _same_rows(first, b)]
         left = [b for b in left if all(b is not a for a in alike)]
-        found = _family(alike, tables)
-        if found is not None:
-            yield found
+        family = _family(alike, tables)
+        if family is not None:
+            yield family
 
 
 def _fits(b: CertifiedRelease) -> bool:
@@ -228,12 +228,12 @@ def _family(alike: list[CertifiedRelease], tables: Tables) -> _Family | None:
     keys = [comparable(row[:width]) for row in rows]
     above: list[list[int]] = []
     for b in ordered[1:]:
-        places = _places(b, finest)
+        places = _positions(b, finest)
         if places is None:
             return None
         mine = tables[b.release.name].rows
-        found = {comparable(r[: len(places)]): i for i, r in enumerate(mine)}
-        whole = [found.get(tuple(key[p] for p in places)) for key in keys]
+        rows_by_key = {comparable(r[: len(places)]): i for i, r in enumerate(mine)}
+        whole = [rows_by_key.get(tuple(key[p] for p in places)) for key in keys]
         belongs = [i for i in whole if i is not None]
         # A key that only one of the two lists would be left out of a sum.
         if len(belongs) < len(whole) or len(set(belongs)) < len(mine):
@@ -243,9 +243,9 @@ def _family(alike: list[CertifiedRelease], tables: Tables) -> _Family | None:
     return _Family(tuple(ordered), sums, sizes, _chain(ordered))
 
 
-def _places(coarse: CertifiedRelease, fine: CertifiedRelease) -> tuple[int, ...] | None:
+def _positions(coarse: CertifiedRelease, fine: CertifiedRelease) -> tuple[int, ...] | None:
     """Give where the keys of one release stand among those of another; None if one is not there."""
-    found = []
+    positions = []
     for key in coarse.release.original.keys:
         at = [
             i
@@ -254,15 +254,15 @@ def _places(coarse: CertifiedRelease, fine: CertifiedRelease) -> tuple[int, ...]
         ]
         if len(at) != 1:
             return None
-        found.append(at[0])
-    return tuple(found)
+        positions.append(at[0])
+    return tuple(positions)
 
 
 def _chain(ordered: list[CertifiedRelease]) -> tuple[int, ...]:
     """Give members of which each is a sum over the next one, from the coarsest to the finest."""
     chain = [0]
     for i, b in enumerate(ordered[1:], 1):
-        if _places(b, ordered[chain[-1]]) is not None:
+        if _positions(b, ordered[chain[-1]]) is not None:
             chain.append(i)
     return tuple(reversed(chain))
 
@@ -272,31 +272,31 @@ def _additive(members: tuple[CertifiedRelease, ...]) -> Iterator[int]:
     measures = [b.release.measures for b in members]
     if len({len(m) for m in measures}) > 1:
         return
-    for place, several in enumerate(zip(*measures, strict=True)):
-        calls = [b.release.exact.aggregations[place] for b in members]
+    for index, several in enumerate(zip(*measures, strict=True)):
+        calls = [b.release.exact.aggregations[index] for b in members]
         if (
             len({(m.words, m.step, m.type) for m in several}) == 1
             and len({c.function for c in calls}) == 1
             and calls[0].function in ("count", "sum")
             and not any(c.distinct for c in calls)
             and not any(m.preprocessed for m in several)
-            and all(_shown_alone(b, place) for b in members)
+            and all(_shown_alone(b, index) for b in members)
         ):
-            yield place
+            yield index
 
 
-def _shown_alone(b: CertifiedRelease, place: int) -> bool:
+def _shown_alone(b: CertifiedRelease, index: int) -> bool:
     """Whether a measure is shown as it is: averages do not add up, and keep the narrower ends of two numbers."""
-    column = b.release.measures[place].column
+    column = b.release.measures[index].column
     return any(columns_of(item.expression) == {column} for item in b.release.finish.items)
 
 
 def _law(b: CertifiedRelease, column: str, noise: Mapping[str, Noise]) -> LawfulNoise | None:
     """Give noise of one law; where a limit was chosen or found, what that cut off is in no law."""
-    found = noise.get(column)
-    if not isinstance(found, LawfulNoise) or found.candidates(1) or rests_on_found_limit(b, column):
+    law = noise.get(column)
+    if not isinstance(law, LawfulNoise) or law.candidates(1) or rests_on_inferred_limit(b, column):
         return None
-    return None if any(noise[p].chosen for p in found.partners) or found.chosen else found
+    return None if any(noise[p].chosen for p in law.partners) or law.chosen else law
 
 
 # ── least squares ────────────────────────────────────────────────────────────────────────────────
@@ -336,8 +336,8 @@ class _Fit:
         inner = [[variances[0] * len(a & b) for b in sums] for a in sums]
         for i in range(len(sums)):
             inner[i][i] += variances[self.family.where(fine + i)[0]]
-        wanted = [[variances[0] * (j in inside) for j in range(fine)] for inside in sums]
-        return [list(row) for row in zip(*_solved(inner, wanted), strict=True)]
+        targets = [[variances[0] * (j in inside) for j in range(fine)] for inside in sums]
+        return [list(row) for row in zip(*_solved(inner, targets), strict=True)]
 
     @cached_property
     def weights(self) -> list[list[float]]:
@@ -370,26 +370,26 @@ class _Fit:
                 (self.noises[member], 1.0, 1),
                 (self.noises[0], 1.0, len(self.parts[fine + i])),
             ]
-            if abs(residual) > times * _reach(kinds, CONTRADICTED):
+            if abs(residual) > times * _half_width(kinds, CONTRADICTED):
                 return True
         return False
 
     def shown(self) -> list[int]:
         """Give whole steps that add up exactly, each less than a step from its estimate along a chain of levels."""
-        found: dict[int, int] = {}
+        rounded: dict[int, int] = {}
         chain = self.family.chain
-        for at in self._places(chain[0]):
-            found[at] = round(self.estimates[at])
+        for at in self._positions(chain[0]):
+            rounded[at] = round(self.estimates[at])
         for above, below in pairwise(chain):
-            for total in self._places(above):
-                inside = [at for at in self._places(below) if self._within(at, total)]
-                found |= _shared_out(found[total], {at: self.estimates[at] for at in inside})
+            for total in self._positions(above):
+                inside = [at for at in self._positions(below) if self._within(at, total)]
+                rounded |= _shared_out(rounded[total], {at: self.estimates[at] for at in inside})
         for at in range(len(self.values)):
-            if at not in found:
-                found[at] = sum(found[j] for j in self.parts[at])
-        return [found[at] for at in range(len(self.values))]
+            if at not in rounded:
+                rounded[at] = sum(rounded[j] for j in self.parts[at])
+        return [rounded[at] for at in range(len(self.values))]
 
-    def _places(self, member: int) -> range:
+    def _positions(self, member: int) -> range:
         start = self.family.start(member)
         return range(start, start + self.family.sizes[member])
 
@@ -397,7 +397,7 @@ class _Fit:
         return self.parts[part] <= self.parts[total]
 
     def error(
-        self, at: int, moved: float, step: Fraction, whole: bool
+        self, at: int, change: float, step: Fraction, whole: bool
     ) -> Callable[[Fraction], float | None]:
         """Give how far the true number is from the shown one: by the law of the estimate, and by rounding it."""
         counted: dict[tuple[int, float], int] = {}
@@ -410,11 +410,11 @@ class _Fit:
         def error(level: Fraction) -> float | None:
             if level > HIGHEST or any(w > 1 for _, w, _ in kinds):
                 return None
-            reach = _reach(kinds, float(level))
+            width = _half_width(kinds, float(level))
             if not whole:
-                return (reach + max(1.0, moved)) * float(step)
+                return (width + max(1.0, change)) * float(step)
             # a true count and a shown one are whole numbers: less than reach + 1 apart, they are at most that far
-            return float(math.ceil(reach) if moved < 1 else math.floor(reach + moved))
+            return float(math.ceil(width) if change < 1 else math.floor(width + change))
 
         return error
 
@@ -432,20 +432,20 @@ def _comparable(variances: Sequence[float]) -> list[float]:
     return [max(v, largest / FURTHEST) for v in variances] if largest else [1.0] * len(variances)
 
 
-def _reach(kinds: Sequence[tuple[LawfulNoise, float, int]], level: float) -> float:
+def _half_width(kinds: Sequence[tuple[LawfulNoise, float, int]], level: float) -> float:
     """Give how far a weighted sum of noises lies from zero at most, in whole steps (noise.agree)."""
-    made, rounding = [], 0.0
+    weighted, rounding = [], 0.0
     for noise, weight, count in kinds:
         # drawn in parts of a step, and rounded to whole ones
         fine, law = noise.fine, noise.law
-        made.append(Weighted(float(law.size) * fine, weight / fine, count, law.normal))
+        weighted.append(Weighted(float(law.size) * fine, weight / fine, count, law.normal))
         rounding += weight * count / 2 if fine > 1 else 0.0
-    return weighted_error(tuple(made), level) + rounding
+    return weighted_error(tuple(weighted), level) + rounding
 
 
-def _solved(matrix: list[list[float]], wanted: list[list[float]]) -> list[list[float]]:
+def _solved(matrix: list[list[float]], targets: list[list[float]]) -> list[list[float]]:
     """Solve M·X = W for a positive definite M, by elimination; few totals, so that no library is needed."""
-    rows = [[*a, *b] for a, b in zip(matrix, wanted, strict=True)]
+    rows = [[*a, *b] for a, b in zip(matrix, targets, strict=True)]
     size = len(rows)
     for i in range(size):
         top = rows[i][i]
@@ -459,7 +459,7 @@ def _solved(matrix: list[list[float]], wanted: list[list[float]]) -> list[list[f
 
 def _shared_out(total: int, parts: Mapping[int, float]) -> dict[int, int]:
     """Give whole numbers near the parts that add up to the total: those with the largest remainders are rounded up."""
-    found = {at: math.floor(x) for at, x in parts.items()}
-    by_rest = sorted(parts, key=lambda at: found[at] - parts[at])
-    each, left = divmod(total - sum(found.values()), len(parts))
-    return {at: found[at] + each + (place < left) for place, at in enumerate(by_rest)}
+    floors = {at: math.floor(x) for at, x in parts.items()}
+    by_rest = sorted(parts, key=lambda at: floors[at] - parts[at])
+    each, left = divmod(total - sum(floors.values()), len(parts))
+    return {at: floors[at] + each + (rank < left) for rank, at in enumerate(by_rest)}

@@ -25,9 +25,9 @@ def displayed(
 ) -> tuple[Rows, Rows, tuple[Ends, ...]]:
     """Give the rows to show, the raw ones, and the ends of the shown ones; `rows` have what they carry, too."""
     width = len(traced.outputs)
-    made = [traced.made.get(output) for output in traced.outputs]
-    floors = [s is not None and never_negative(s, traced) for s in made]
-    limited = [s if s is not None and _limited(s) else None for s in made]
+    expressions = [traced.made.get(output) for output in traced.outputs]
+    floors = [s is not None and never_negative(s, traced) for s in expressions]
+    limited = [s if s is not None and _limited(s) else None for s in expressions]
     shown: Rows = []
     raw: Rows = []
     for row in rows:
@@ -35,28 +35,28 @@ def displayed(
         carried = dict(zip(names, row, strict=True)) if any(limited) else {}
         shown.append(tuple(_floored(v) if f else v for v, f in zip(cells, floors, strict=True)))
         raw.append(tuple(_raw(v, s, carried) for v, s in zip(cells, limited, strict=True)))
-    moved = tuple(
+    above_zero = tuple(
         [[_above_zero(x) if f else x for x, f in zip(row, floors, strict=True)] for row in ends]
         for ends in several
     )
-    return shown, raw, moved
+    return shown, raw, above_zero
 
 
 def defined(traced: Traced, rows: Rows, noisy: Sequence[bool]) -> tuple[Rows, tuple[str, ...]]:
     """Show NULL where noise left no number, as below a division by 0, and tell in which outputs that happened."""
-    told: dict[str, None] = {}
+    undefined: dict[str, None] = {}
     shown: Rows = []
     for row in rows:
         cells = list(row)
-        for place, (value, moved) in enumerate(zip(row, noisy, strict=True)):
-            lost = moved and isinstance(value, float) and not math.isfinite(value)
+        for index, (value, is_noisy) in enumerate(zip(row, noisy, strict=True)):
+            lost = is_noisy and isinstance(value, float) and not math.isfinite(value)
             if lost:
-                cells[place] = None
-            output = traced.outputs[place]
-            if lost or (moved and value is None and _divides(traced.made.get(output))):
-                told[output] = None
+                cells[index] = None
+            output = traced.outputs[index]
+            if lost or (is_noisy and value is None and _divides(traced.made.get(output))):
+                undefined[output] = None
         shown.append(tuple(cells))
-    return shown, tuple(told)
+    return shown, tuple(undefined)
 
 
 def _divides(scalar: n.Scalar | None) -> bool:
@@ -121,16 +121,16 @@ def _raw(value: object, scalar: n.Scalar | None, row: Mapping[str, object]) -> o
     """Give a number without the limits of formulas; the shown one where they cannot be taken off."""
     if scalar is None or number_of(value) is None:
         return value
-    found = unlimited_value(scalar, row)
-    return value if found is None else found
+    unlimited = unlimited_value(scalar, row)
+    return value if unlimited is None else unlimited
 
 
 def unlimited_value(scalar: n.Scalar, row: Mapping[str, object]) -> Number | None:
     """Compute an expression of released numbers without limits; None where it holds anything but arithmetic."""
     if isinstance(scalar, (n.Column, n.Literal)):
         value = row.get(scalar.name) if isinstance(scalar, n.Column) else scalar.value
-        known = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-        return value if known else None  # type: ignore[return-value]
+        numeric = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+        return value if numeric else None  # type: ignore[return-value]
     if isinstance(scalar, n.Attempt):
         return unlimited_value(scalar.operand, row)
     if isinstance(scalar, n.Clamp):

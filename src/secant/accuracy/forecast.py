@@ -70,15 +70,15 @@ def forecast(
     expected = guesses(job, keys, policy, facts)
     open_ = {o for o, e in errors.items() if e is None}
     rough = _roughly(job, keys, session, lineage, expected, open_)
-    found = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
+    errors_by_output = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
     rows = {o: rows for o, (_, rows) in rough.items()}
-    return Forecast(found, lineage, rows, frozenset(ranks), expected)
+    return Forecast(errors_by_output, lineage, rows, frozenset(ranks), expected)
 
 
 def _ranks(job: ReleasePlan) -> dict[str, float]:
     """Give for each order statistic how many ranks it may be off (noise.ranks)."""
-    ((*found,),) = reported_ranks(job, 1) or [[]]
-    return {o: r for o, r in zip(job.traced.outputs, found, strict=False) if r is not None}
+    ((*ranks,),) = reported_ranks(job, 1) or [[]]
+    return {o: r for o, r in zip(job.traced.outputs, ranks, strict=False) if r is not None}
 
 
 def _roughly(
@@ -92,11 +92,11 @@ def _roughly(
     """Give the error beside answers of the expected size, and how many rows are expected, for some outputs."""
     named = {m.column: b.release.name for b in job.prepared.bounded for m in b.release.measures}
     guessed = {c for guess in expected.values() for c in guess.steps}
-    wanted = {o for o in outputs if relied.columns[o] <= guessed}
-    if not wanted or relied.rows:
+    guessable = {o for o in outputs if relied.columns[o] <= guessed}
+    if not guessable or relied.rows:
         return {}
-    some = _few(job, keys, relied, sorted(wanted))
-    found: dict[str, tuple[float, float]] = {}
+    some = _few(job, keys, relied, sorted(guessable))
+    by_output: dict[str, tuple[float, float]] = {}
     try:
         shown = [
             finish(
@@ -110,14 +110,14 @@ def _roughly(
         ]
     except Failure:
         return {}
-    for output in wanted:
-        place = job.traced.outputs.index(output)
-        cells = [row[place] for s in shown for row in s.errors or ()]
-        known = [c for c in cells if c is not None]
-        if known and len(known) == len(cells):
+    for output in guessable:
+        index = job.traced.outputs.index(output)
+        cells = [row[index] for s in shown for row in s.errors or ()]
+        finite = [c for c in cells if c is not None]
+        if finite and len(finite) == len(cells):
             rows = min(expected[named[c]].rows for c in relied.columns[output])
-            found[output] = (max(known), rows)
-    return found
+            by_output[output] = (max(finite), rows)
+    return by_output
 
 
 def _expected(
@@ -128,7 +128,7 @@ def _expected(
 ) -> dict[str, n.Values]:
     """Make up released tables of the expected size, somewhere between the ends of what is expected."""
 
-    def number(b: CertifiedRelease, index: int, place: int, column: str) -> int:
+    def number(b: CertifiedRelease, index: int, cell: int, column: str) -> int:
         guess = expected.get(b.release.name)
         low, high = (0.0, 0.0) if guess is None else guess.steps.get(column, (0.0, 0.0))
         return round(low + float(side) * (high - low))
@@ -152,23 +152,25 @@ def forecast_errors(
     noisy = [o for o in job.traced.outputs if relied.columns[o]]
     choosing = {c for c, noise in job.noise.noise.items() if noise.candidates(1)}
     open_ = {o for o in noisy if relied.columns[o] & choosing}
-    found: dict[str, float | None] = dict.fromkeys(noisy)
-    wanted = {o for o in noisy if _settled(job, keys, relied, o) and (thorough or o not in open_)}
+    errors: dict[str, float | None] = dict.fromkeys(noisy)
+    remaining = {
+        o for o in noisy if _settled(job, keys, relied, o) and (thorough or o not in open_)
+    }
     for number, noise in enumerate(_choices(job, keys)):
         if number:
-            wanted &= open_
-        if not wanted:
+            remaining &= open_
+        if not remaining:
             break
         try:
             shown = _shown(job, keys, session, noise, relied, noisy)
         except Failure:  # made-up numbers may not suit an expression that real ones do
             return dict.fromkeys(noisy)
-        for output in sorted(wanted):
+        for output in sorted(remaining):
             error = _error_of_all(shown, job.traced.outputs.index(output))
-            before = found[output] or 0.0
-            found[output] = None if error is None else max(before, error)
-            wanted -= {output} if error is None else set()
-    return found
+            before = errors[output] or 0.0
+            errors[output] = None if error is None else max(before, error)
+            remaining -= {output} if error is None else set()
+    return errors
 
 
 def _shown(
@@ -182,10 +184,10 @@ def _shown(
     """Give what would be shown at a choice of limits, probe by probe; one probe where a second tells nothing more."""
     some = _few(job, keys, relied, noisy)
     probes = PROBES[:1] if _shown_as_drawn(job, relied, noisy) else PROBES
-    found = [_made_up(job, some, session, probe, noise, relied) for probe in probes]
-    if some is not keys and any(not shown.rows for shown in found):
-        return [_made_up(job, keys, session, probe, noise, relied) for probe in probes]
-    return found
+    results = [_simulated_answer(job, some, session, probe, noise, relied) for probe in probes]
+    if some is not keys and any(not shown.rows for shown in results):
+        return [_simulated_answer(job, keys, session, probe, noise, relied) for probe in probes]
+    return results
 
 
 def _shown_as_drawn(job: ReleasePlan, relied: NoiseLineage, noisy: list[str]) -> bool:
@@ -214,11 +216,11 @@ def _few(
 ) -> Mapping[str, Keys | None]:
     """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
     measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
-    made = [job.traced.made_of(output) for output in noisy]
-    alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
+    expressions = [job.traced.made_of(output) for output in noisy]
+    alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in expressions)
     if not alike or relied.rows:
         return keys
-    return {name: found if found is None else found[:FEW] for name, found in keys.items()}
+    return {name: listed if listed is None else listed[:FEW] for name, listed in keys.items()}
 
 
 def _settled(
@@ -237,17 +239,17 @@ def _settled(
     return len(choosing) <= 1 and not (relied.rows and unknown)
 
 
-def _error_of_all(drawn: list[Result], place: int) -> float | None:
+def _error_of_all(drawn: list[Result], index: int) -> float | None:
     """Give the largest error of a column, if errors are the same whatever is drawn."""
     errors = [shown.errors for shown in drawn]
     if any(not rows for rows in errors) or len({len(rows or ()) for rows in errors}) > 1:
         return None
     worst = 0.0
-    for cells in zip(*([row[place] for row in rows or ()] for rows in errors), strict=True):
-        known = [c for c in cells if c is not None]
-        if len(known) < len(cells) or max(known) - min(known) > SAME * max(known):
+    for cells in zip(*([row[index] for row in rows or ()] for rows in errors), strict=True):
+        finite = [c for c in cells if c is not None]
+        if len(finite) < len(cells) or max(finite) - min(finite) > SAME * max(finite):
             return None
-        worst = max(worst, *known)
+        worst = max(worst, *finite)
     return worst
 
 
@@ -267,7 +269,7 @@ def _choices(job: ReleasePlan, keys: Mapping[str, Keys | None]) -> list[dict[str
     return [least, *({**least, **other} for other in others)]
 
 
-def _made_up(
+def _simulated_answer(
     job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
@@ -277,9 +279,9 @@ def _made_up(
 ) -> Result:
     """Give the answer that would be shown if made-up numbers had been released."""
 
-    def number(b: CertifiedRelease, index: int, place: int, column: str) -> int:
+    def number(b: CertifiedRelease, index: int, cell: int, column: str) -> int:
         # Large, so that no limit of the display is near, and without a common factor from probe to probe.
-        return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
+        return int((LARGE + 7 * index + 101 * cell) * probe ** (cell + 1))
 
     tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
     return finish(job, NoisyTables(tables, noise), _computer(session), relied, made_up=True)
@@ -304,8 +306,8 @@ def _table(
     rows = []
     for index, key in enumerate(shown):
         numbers = [
-            value_of(number(b, index, place, measure.column), measure)
-            for place, measure in enumerate(b.release.measures, start=1)
+            value_of(number(b, index, position, measure.column), measure)
+            for position, measure in enumerate(b.release.measures, start=1)
         ]
         rows.append((*key, *numbers, *(None for _ in b.release.ranked)))
     return n.Values(fields, tuple(rows))

@@ -27,34 +27,34 @@ def running_rows(
     traced: Traced, names: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> dict[str, list[list[int]]]:
     """Give the columns that are running totals of what is never below zero, and the order of their rows."""
-    found: dict[str, list[list[int]]] = {}
-    at = {name: place for place, name in enumerate(names)}
+    runs: dict[str, list[list[int]]] = {}
+    at = {name: column for column, name in enumerate(names)}
     for output in traced.outputs:
-        made = _running(traced.made.get(output), traced)
-        if made is None or made.near is None:
+        gathered = _running(traced.made.get(output), traced)
+        if gathered is None or gathered.near is None:
             continue
-        keys = [at.get(outside) for outside, _ in made.keys]
-        place = at.get(made.near.place)
-        if place is None or None in keys:
+        keys = [at.get(outside) for outside, _ in gathered.keys]
+        position = at.get(gathered.near.place)
+        if position is None or None in keys:
             continue
         partitions: dict[tuple[object, ...], list[tuple[float, int]]] = {}
         for index, row in enumerate(rows):
-            there = number_of(row[place])
+            there = number_of(row[position])
             if there is not None:
                 key = tuple(row[k] for k in keys if k is not None)
                 partitions.setdefault(key, []).append((there, index))
-        found[output] = [[index for _, index in sorted(part)] for part in partitions.values()]
-    return found
+        runs[output] = [[index for _, index in sorted(part)] for part in partitions.values()]
+    return runs
 
 
 def _running(scalar: n.Scalar | None, traced: Traced) -> Gathered | None:
     """Give the window behind a column that adds up from the first row to its own; None for any other column."""
     while isinstance(scalar, (n.Cast, n.Attempt)):
         scalar = scalar.operand
-    made = traced.gathered.get(scalar.name) if isinstance(scalar, n.Column) else None
-    if made is None or made.argument is None or not made.running_sum:
+    gathered = traced.gathered.get(scalar.name) if isinstance(scalar, n.Column) else None
+    if gathered is None or gathered.argument is None or not gathered.running_sum:
         return None
-    return made if never_negative(made.argument, traced) else None
+    return gathered if never_negative(gathered.argument, traced) else None
 
 
 def never_falling(
@@ -70,21 +70,21 @@ def never_falling(
     low, high = ([list(row) for row in error[side]] for side in ("low", "high"))
     values = [list(row) for row in error["values"]]
     for name, partitions in order.items():
-        place = columns.index(name)
-        digits = _digits([row[place] for row in rows])
+        index = columns.index(name)
+        digits = _digits([row[index] for row in rows])
         for part in partitions:
-            known = [i for i in part if number_of(rows[i][place]) is not None]
+            present = [i for i in part if number_of(rows[i][index]) is not None]
             for i, level in zip(
-                known, isotonic([float(rows[i][place]) for i in known]), strict=True
+                present, isotonic([float(rows[i][index]) for i in present]), strict=True
             ):
-                moved = _typed(level, rows[i][place], digits)
-                shown[i][place] = moved
-                number = float(moved)
-                low[i][place] = None if low[i][place] is None else min(low[i][place], number)
-                high[i][place] = None if high[i][place] is None else max(high[i][place], number)
-                ends = low[i][place], high[i][place]
+                adjusted = _typed(level, rows[i][index], digits)
+                shown[i][index] = adjusted
+                number = float(adjusted)
+                low[i][index] = None if low[i][index] is None else min(low[i][index], number)
+                high[i][index] = None if high[i][index] is None else max(high[i][index], number)
+                ends = low[i][index], high[i][index]
                 wide = [abs(x - number) for x in ends if x is not None]
-                values[i][place] = max(wide) if len(wide) == 2 else None
+                values[i][index] = max(wide) if len(wide) == 2 else None
     return [tuple(row) for row in shown], {**error, "low": low, "high": high, "values": values}
 
 

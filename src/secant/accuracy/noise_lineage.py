@@ -45,7 +45,7 @@ RELIES: RuleTable[Rule] = RuleTable("reliance on noise")
 
 
 @frozen
-class _Known:
+class _Lineage:
     releases: Mapping[str, NoiseLineage]
     outer: Mapping[str, Names] = field(default_factory=dict)
     """Columns of the queries around a subquery."""
@@ -67,13 +67,13 @@ class _Known:
             return columns.get(scalar.name, NOTHING)
         if isinstance(scalar, n.Outer):
             return self.outer.get(scalar.name, NOTHING)
-        found = NOTHING
+        names = NOTHING
         for child in n.children(scalar):
             if isinstance(child, n.Relation):
-                found |= _Known(self.releases, {**self.outer, **columns}).of(child).all()
+                names |= _Lineage(self.releases, {**self.outer, **columns}).of(child).all()
             else:
-                found |= self.scalar(child, columns)
-        return found
+                names |= self.scalar(child, columns)
+        return names
 
 
 def noise_lineage(job: ReleasePlan) -> NoiseLineage:
@@ -81,8 +81,10 @@ def noise_lineage(job: ReleasePlan) -> NoiseLineage:
     releases: dict[str, NoiseLineage] = {}
     for b in job.prepared.bounded:
         releases[b.release.name] = _released(b, job, releases)
-    found = _Known(releases).of(job.traced.plan)
-    return NoiseLineage({o: found.columns[o] for o in job.traced.outputs}, found.rows, found.order)
+    lineage = _Lineage(releases).of(job.traced.plan)
+    return NoiseLineage(
+        {o: lineage.columns[o] for o in job.traced.outputs}, lineage.rows, lineage.order
+    )
 
 
 def _released(
@@ -112,91 +114,91 @@ def _union(parts: Iterable[Names]) -> Names:
 
 
 @RELIES.rule(n.Scan)
-def _scan(node: n.Scan, known: _Known) -> NoiseLineage:
+def _scan(node: n.Scan, lineage: _Lineage) -> NoiseLineage:
     return NoiseLineage({f.name: NOTHING for f in fields_of(node)}, NOTHING)
 
 
 @RELIES.rule(n.Values)
-def _values(node: n.Values, known: _Known) -> NoiseLineage:
+def _values(node: n.Values, lineage: _Lineage) -> NoiseLineage:
     return NoiseLineage({f.name: NOTHING for f in node.columns}, NOTHING)
 
 
 @RELIES.rule(n.Released)
-def _read(node: n.Released, known: _Known) -> NoiseLineage:
-    return known.releases[node.name]
+def _read(node: n.Released, lineage: _Lineage) -> NoiseLineage:
+    return lineage.releases[node.name]
 
 
 @RELIES.rule(n.Filter)
-def _filter(node: n.Filter, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
-    chosen = known.scalar(node.predicate, below.columns)
+def _filter(node: n.Filter, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
+    chosen = lineage.scalar(node.predicate, below.columns)
     return NoiseLineage(below.columns, below.rows | chosen, below.order)
 
 
 @RELIES.rule(n.Project)
-def _project(node: n.Project, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
-    items = {i.name: known.scalar(i.expression, below.columns) for i in node.items}
+def _project(node: n.Project, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
+    items = {i.name: lineage.scalar(i.expression, below.columns) for i in node.items}
     return NoiseLineage(items, below.rows, below.order)
 
 
 @RELIES.rule(n.Join)
-def _join(node: n.Join, known: _Known) -> NoiseLineage:
-    left, right = known.of(node.left), known.of(node.right)
+def _join(node: n.Join, lineage: _Lineage) -> NoiseLineage:
+    left, right = lineage.of(node.left), lineage.of(node.right)
     columns = {**left.columns, **right.columns}
-    chosen = known.scalar(node.condition, columns) | right.rows
+    chosen = lineage.scalar(node.condition, columns) | right.rows
     if node.kind == "left":  # whether a value or NULL stands there
         columns = {**left.columns, **{c: x | chosen for c, x in right.columns.items()}}
     return NoiseLineage(columns, left.rows | chosen, left.order | right.order)
 
 
 @RELIES.rule(n.Aggregate)
-def _aggregate(node: n.Aggregate, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
-    keys = {k.name: known.scalar(k.expression, below.columns) for k in node.keys}
+def _aggregate(node: n.Aggregate, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
+    keys = {k.name: lineage.scalar(k.expression, below.columns) for k in node.keys}
     grouped = _union(keys.values())
-    found = {
-        a.name: known.scalar(a.argument, below.columns)
-        | known.scalar(a.second, below.columns)
+    aggregations = {
+        a.name: lineage.scalar(a.argument, below.columns)
+        | lineage.scalar(a.second, below.columns)
         | below.rows
         | grouped
         for a in node.aggregations
     }
-    return NoiseLineage({**keys, **found}, below.rows | grouped if node.keys else NOTHING)
+    return NoiseLineage({**keys, **aggregations}, below.rows | grouped if node.keys else NOTHING)
 
 
 @RELIES.rule(n.Window)
-def _window(node: n.Window, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
+def _window(node: n.Window, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
     ties = (
         below.rows.union(*below.columns.values()) if any(map(breaks_ties, node.calls)) else NOTHING
     )
-    found = {c.name: known.scalar(c, below.columns) | below.rows | ties for c in node.calls}
-    return NoiseLineage({**below.columns, **found}, below.rows, below.order)
+    windows = {c.name: lineage.scalar(c, below.columns) | below.rows | ties for c in node.calls}
+    return NoiseLineage({**below.columns, **windows}, below.rows, below.order)
 
 
 @RELIES.rule(n.Distinct)
-def _distinct(node: n.Distinct, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
+def _distinct(node: n.Distinct, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
     return NoiseLineage(below.columns, below.rows.union(*below.columns.values()), below.order)
 
 
 @RELIES.rule(n.Sort)
-def _sort(node: n.Sort, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
-    order = _union(known.scalar(k.expression, below.columns) for k in node.keys)
+def _sort(node: n.Sort, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
+    order = _union(lineage.scalar(k.expression, below.columns) for k in node.keys)
     return NoiseLineage(below.columns, below.rows, below.order | order)
 
 
 @RELIES.rule(n.Limit)
-def _limit(node: n.Limit, known: _Known) -> NoiseLineage:
-    below = known.of(node.input)
+def _limit(node: n.Limit, lineage: _Lineage) -> NoiseLineage:
+    below = lineage.of(node.input)
     return NoiseLineage(below.columns, below.rows | below.order, below.order)
 
 
 @RELIES.rule(n.Union, n.Intersect, n.Except)
-def _set(node: n.Union | n.Intersect | n.Except, known: _Known) -> NoiseLineage:
-    left, right = known.of(node.left), known.of(node.right)
+def _set(node: n.Union | n.Intersect | n.Except, lineage: _Lineage) -> NoiseLineage:
+    left, right = lineage.of(node.left), lineage.of(node.right)
     names = [f.name for f in node.columns]
     pairs = zip(left.columns.values(), right.columns.values(), strict=True)
     columns = {name: a | b for name, (a, b) in zip(names, pairs, strict=True)}

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.accuracy.binding_facts import (
-    Kept,
+    ClampedRange,
     below_and_above,
     groups_cut,
     nobodys_rows,
     ranges_used,
-    rests_on_found_limit,
+    rests_on_inferred_limit,
 )
 from secant.accuracy.consistency import NOTHING, Agreement
 from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
@@ -93,11 +93,11 @@ def _column_ends(
     if used & _beyond(job):
         # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
         return nothing, alone if measured == used else nothing, nothing
-    found = alone
+    ends = alone
     openly = _cut_openly(job, used)
     if cutting or openly or used & thresholds_of(job).keys():
         stated = _Reported(job, closed, settled, scalar, noise)
-        found = stated.ends(output, len(cutting), cut=True)
+        ends = stated.ends(output, len(cutting), cut=True)
     usual = nothing
     estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1), job.level)}
     if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
@@ -111,7 +111,7 @@ def _column_ends(
             for span, x in zip(usual, shown, strict=True)
         ]
     # How far a draw leads an order statistic in value, the data decide.
-    return found, alone if measured == used else nothing, usual
+    return ends, alone if measured == used else nothing, usual
 
 
 def _beyond(job: ReleasePlan) -> frozenset[str]:
@@ -131,7 +131,7 @@ def _cut_openly(job: ReleasePlan, used: set[str]) -> bool:
 
 def _open(b: CertifiedRelease, column: str) -> bool:
     """Whether units may have more groups than are counted, or more rows than a limit that was found privately."""
-    return groups_cut(b.release) is not None or rests_on_found_limit(b, column)
+    return groups_cut(b.release) is not None or rests_on_inferred_limit(b, column)
 
 
 @dataclass(slots=True)
@@ -162,14 +162,14 @@ class _Reported:
         used = {d.column for d in self.noise.values()}
         self.laws = {c: self._law(c, miss_each, cut=cut) for c in used}
         self.thresholds = thresholds_of(job) if cut else {}
-        place = self.closed.names.index(output)
+        index = self.closed.names.index(output)
         rows = [dict(zip(self.closed.names, row, strict=True)) for row in self.closed.rows]
         alone = [row for a in traced.alone for row in self.closed.inside[a.rows][:1]]
         found: Ends = []
         pieces = self._pieces()
         resolver = self._resolver(share)
         for row, values in zip(self.closed.rows, rows, strict=True):
-            if number_of(row[place]) is None:
+            if number_of(row[index]) is None:
                 found.append(None)
             elif pieces is not None:
                 found.append(self._in_place(values, 1 - share, pieces))
@@ -226,21 +226,21 @@ class _Reported:
 
     def _in_place(self, row: Mapping[str, object], level: Fraction, pieces: Pieces) -> Span | None:
         values = {c: number_of(row.get(c)) for c in self.noise}
-        known = {c: x for c, x in values.items() if x is not None}
-        if len(known) < len(values):
+        present = {c: x for c, x in values.items() if x is not None}
+        if len(present) < len(values):
             return None
-        numbers = with_thresholds(self._numbers(known), self.thresholds, level)
+        numbers = with_thresholds(self._numbers(present), self.thresholds, level)
         return ends_of(self.scalar, numbers, {}, level, pieces)
 
     def _resolved(
         self, resolver: Resolver, row: Mapping[str, object], level: Fraction
     ) -> Span | None:
         try:
-            made = resolver.resolve(self.scalar, row)
+            resolved = resolver.resolve(self.scalar, row)
         except Unresolved:
             return None
         numbers = with_thresholds(resolver.noisy, self.thresholds, level)
-        return ends_of(made, numbers, resolver.known, level)
+        return ends_of(resolved, numbers, resolver.known, level)
 
     def _resolver(self, share: Fraction) -> Resolver:
         releases = [b.release for b in self.job.prepared.bounded]
@@ -323,12 +323,12 @@ def _rows_off(job: ReleasePlan, scalar: n.Scalar) -> float | None:
         for m, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
             if m.column == drawn.column:
                 noise = job.noise.noise[m.column]
-                known = (
+                countable = (
                     call.function == "count" and not noise.candidates(1) and not _open(b, m.column)
                 )
                 staged = any(reads_released(a) for a in b.release.aggregates)
                 number = noise.number(m.step, (0.0, 0.0))
-                return number.error(job.level) if known and not staged else None
+                return number.error(job.level) if countable and not staged else None
     return None
 
 
@@ -373,13 +373,13 @@ def leaves_out(
     privately cut a number of units that is known up to a bound.
     """
     level = 1 - (1 - job.level) / 2
-    found: list[dict[str, object]] = []
-    ranges: dict[Kept, None] = {}
+    measures: list[dict[str, object]] = []
+    ranges: dict[ClampedRange, None] = {}
     for b in job.prepared.bounded:
-        found += [x for m in b.release.measures if (x := _left_out_of(settled, m, level))]
+        measures += [x for m in b.release.measures if (x := _left_out_of(settled, m, level))]
         for node in n.walk(b.release.exact):
             if isinstance(node, n.Truncate) and _in_use(b, job):
-                found.append(_declared("number of rows", node.limit))
+                measures.append(_declared("number of rows", node.limit))
         ranges |= dict.fromkeys(ranges_used(b.release))
     cut = [groups_cut(b.release) for b in job.prepared.bounded]
     groups = [limit for limit in cut if limit is not None]
@@ -397,19 +397,21 @@ def leaves_out(
     undeclared |= {
         table
         for b in job.prepared.bounded
-        if any(rests_on_found_limit(b, m.column) for m in b.release.measures) or b.release.ranked
+        if any(rests_on_inferred_limit(b, m.column) for m in b.release.measures) or b.release.ranked
         for table in b.release.undeclared.limits
     }
-    if not (found or ranges or groups or nobodys or moves or personal or undeclared or totals):
+    if not (measures or ranges or groups or nobodys or moves or personal or undeclared or totals):
         return None
-    counts = [x for x in found if x["units_cut_at_most"] is not None]
+    counts = [x for x in measures if x["units_cut_at_most"] is not None]
     most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
-    first = most or (found[0] if found else _declared("", None))
+    first = most or (measures[0] if measures else _declared("", None))
     return {k: first[k] for k in ("units_cut_at_most", "limit", "level")} | {
-        "measures": found,
+        "measures": measures,
         "groups": min(groups, default=None),
         "ranges": [{"measure": r.words, "low": r.low, "high": r.high} for r in ranges],
-        "moves": [{"measure": words, "moves": amount} for words, amount in moves.items()],
+        "moves": [
+            {"measure": description, "moves": amount} for description, amount in moves.items()
+        ],
         "personal": sorted(personal),
         "rows_without_unit": nobodys,
         "undeclared": sorted(undeclared),
@@ -448,8 +450,8 @@ def not_seen(job: ReleasePlan, settled: Settled) -> dict[str, float] | None:
     return {"people": people, "beyond": float(noise.limit * measure.step)}
 
 
-def _declared(words: str, limit: float | None) -> dict[str, object]:
-    return {"measure": words, "limit": limit, "units_cut_at_most": None, "level": None}
+def _declared(description: str, limit: float | None) -> dict[str, object]:
+    return {"measure": description, "limit": limit, "units_cut_at_most": None, "level": None}
 
 
 def _in_use(b: CertifiedRelease, job: ReleasePlan) -> bool:
@@ -462,12 +464,12 @@ def _in_use(b: CertifiedRelease, job: ReleasePlan) -> bool:
 
 def thresholds_of(job: ReleasePlan) -> dict[str, int]:
     """Give for each column that chose the keys of its release what it had to reach."""
-    found: dict[str, int] = {}
+    thresholds: dict[str, int] = {}
     for b in job.prepared.bounded:
         choice = job.noise.choices.get(b.release.name)
         if choice is not None and choice.groups and b.release.selector is not None:
-            found[b.release.selector] = choice.threshold
-    return found
+            thresholds[b.release.selector] = choice.threshold
+    return thresholds
 
 
 def with_thresholds(

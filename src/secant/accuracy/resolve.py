@@ -24,7 +24,7 @@ from secant.noise.intervals import (
     affine_of,
     number_of,
 )
-from secant.noise.running import Place, RunningSums
+from secant.noise.running import Block, RunningSums
 from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import columns_of
 from secant.schema import types as t
@@ -87,10 +87,10 @@ class Resolver:
 
     def _case(self, scalar: n.Case, row: Values) -> n.Scalar:
         for branch in scalar.branches:
-            told = branch.condition
-            if not isinstance(told, n.Column):
+            condition = branch.condition
+            if not isinstance(condition, n.Column):
                 raise Unresolved
-            if row.get(told.name):
+            if row.get(condition.name):
                 return self.resolve(branch.value, row)
         return self.resolve(scalar.default, row)
 
@@ -112,24 +112,24 @@ class Resolver:
                 value = number_of(row.get(symbol.name))
                 if value is None:
                     raise Unresolved
-                made = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
-                self.noisy[name] = made.at(value)
+                drawn_noise = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
+                self.noisy[name] = drawn_noise.at(value)
         return n.Column(name, symbol.type)
 
     def _agreed(self, agreed: Agreed, sign: int) -> Affine:
         """Name the drawn numbers that a number is made of, and give it as a sum of them."""
         weights: dict[str, float] = {}
         for cell, weight in agreed.weights.items():
-            column, place = cell
-            name = f"{column} as drawn in row {place}"
+            column, row_number = cell
+            name = f"{column} as drawn in row {row_number}"
             if name not in self.noisy:
                 law = replace(self.law(column), measure=column)
                 self.noisy[name] = law.at(self.agreement.drawn[cell])
             weights[name] = weight
-        made = sum(w * self.noisy[c].value for c, w in weights.items())
+        drawn_sum = sum(w * self.noisy[c].value for c, w in weights.items())
         # what is shown is in place of what is computed: rounding is part of the error of the number alone
         alone = Alone(agreed.shown, agreed.error, sign, agreed.whole)
-        center = 0.0 if self.agreement.real else agreed.shown - made
+        center = 0.0 if self.agreement.real else agreed.shown - drawn_sum
         return Affine(center, weights, alone)
 
     def _step(self, steps: RunningSums, drawn: Drawn, index: int) -> Affine:
@@ -137,43 +137,43 @@ class Resolver:
         if index not in steps.places:
             raise Unresolved
         weights: dict[str, float] = {}
-        made = steps.noise.single(*steps.places[index])
-        for place, weight in made.items():
-            name = f"{drawn.column} of {place[1]} steps in part {place[0]}"
+        terms = steps.noise.single(*steps.places[index])
+        for key, weight in terms.items():
+            name = f"{drawn.column} of {key[1]} steps in part {key[0]}"
             if name not in self.noisy:
                 law = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
                 self.noisy[name] = replace(
-                    law, value=steps.totals[place], error=_alone(steps, place), joint=(steps, place)
+                    law, value=steps.totals[key], error=_alone(steps, key), joint=(steps, key)
                 )
             weights[name] = weight
-        shown = sum(w * steps.totals[place] for place, w in made.items())
-        alone = Alone(shown, lambda level: steps.error(made, level), drawn.sign, steps.step == 1)
+        shown = sum(w * steps.totals[cell] for cell, w in terms.items())
+        alone = Alone(shown, lambda level: steps.error(terms, level), drawn.sign, steps.step == 1)
         return Affine(0.0, weights, alone)
 
     # ── groups of released rows ──────────────────────────────────────────────────────────────────
 
     def _gathered(self, symbol: n.Column, row: Values) -> n.Scalar:
-        made = self.traced.gathered[symbol.name]
-        key = tuple(row.get(outside) for outside, _ in made.keys)
-        members = self._members(made, key)
-        if made.near is not None:
-            key = (*key, row.get(made.near.place))
+        gathered = self.traced.gathered[symbol.name]
+        key = tuple(row.get(outside) for outside, _ in gathered.keys)
+        members = self._members(gathered, key)
+        if gathered.near is not None:
+            key = (*key, row.get(gathered.near.place))
         if (symbol.name, key) not in self.done:
-            if made.near is not None:
-                members = self._near(made, made.near, members, key[-1])
-            self.done[symbol.name, key] = self._group(symbol, made, members, key)
+            if gathered.near is not None:
+                members = self._near(gathered, gathered.near, members, key[-1])
+            self.done[symbol.name, key] = self._group(symbol, gathered, members, key)
         return self.done[symbol.name, key]
 
     def _near(
-        self, made: Gathered, near: Near, members: list[Values], place: object
+        self, gathered: Gathered, near: Near, members: list[Values], position: object
     ) -> list[Values]:
         """Give the rows of a frame; where rows that are not there would shift it, all must be there (noise.window)."""
-        if not near.running and not all(self._sure(made, m) for m in members):
+        if not near.running and not all(self._sure(gathered, m) for m in members):
             raise Unresolved
-        own = number_of(place)
+        own = number_of(position)
         if own is None:
             raise Unresolved
-        found = []
+        nearby = []
         for member in members:
             there = number_of(member[near.place])
             if there is None:
@@ -182,34 +182,34 @@ class Resolver:
             if (near.start is None or away >= near.start) and (
                 near.end is None or away <= near.end
             ):
-                found.append(member)
-        if not found:
+                nearby.append(member)
+        if not nearby:
             raise Unresolved
-        return found
+        return nearby
 
-    def _members(self, made: Gathered, key: tuple[object, ...]) -> list[Values]:
-        if made.rows not in self.groups:
-            found: dict[tuple[object, ...], list[Values]] = {}
-            for one in self.rows[made.rows]:
-                found.setdefault(tuple(one[inside] for _, inside in made.keys), []).append(one)
-            self.groups[made.rows] = found
-        members = self.groups[made.rows].get(key)
+    def _members(self, gathered: Gathered, key: tuple[object, ...]) -> list[Values]:
+        if gathered.rows not in self.groups:
+            groups: dict[tuple[object, ...], list[Values]] = {}
+            for one in self.rows[gathered.rows]:
+                groups.setdefault(tuple(one[inside] for _, inside in gathered.keys), []).append(one)
+            self.groups[gathered.rows] = groups
+        members = self.groups[gathered.rows].get(key)
         if not members:
             raise Unresolved  # a sum of nothing is NULL; a key that is met nowhere is not understood
         return members
 
     def _group(
-        self, symbol: n.Column, made: Gathered, members: list[Values], key: tuple[object, ...]
+        self, symbol: n.Column, gathered: Gathered, members: list[Values], key: tuple[object, ...]
     ) -> n.Scalar:
         name = f"{symbol.name} {key!r}"
-        function = made.call.function
-        if made.argument is None:
-            return self._present(name, sum(self._sure(made, m) for m in members), len(members))
-        terms = [self._term(symbol.name, made.argument, m) for m in members]
+        function = gathered.call.function
+        if gathered.argument is None:
+            return self._present(name, sum(self._sure(gathered, m) for m in members), len(members))
+        terms = [self._term(symbol.name, gathered.argument, m) for m in members]
         if function == "sum":
-            there = made.single or (lambda: all(map(self._is_there, terms)))
+            there = gathered.single or (lambda: all(map(self._is_there, terms)))
             return self._total(name, terms, there)
-        sure = [made.single or self._is_there(term) for term in terms]
+        sure = [gathered.single or self._is_there(term) for term in terms]
         if function in ("min", "max"):
             return self._extreme(function, terms, sure)
         if function == "count":
@@ -254,15 +254,15 @@ class Resolver:
     def _extreme(self, function: str, terms: list[n.Scalar], sure: list[bool]) -> n.Scalar:
         if len(terms) > MOST_EXTREMES:
             raise Unresolved
-        found = []
+        arguments = []
         for term, there in zip(terms, sure, strict=True):
             # No group without rows beats a greatest number that is not below zero.
             harmless = function == "max" and self._not_negative(term)
             absent = OR_MORE if function == "min" else OR_LESS
-            found.append(term if there or harmless else n.Call(absent, (term,)))
-        if len(found) == 1:
-            return found[0]
-        return n.Call("least" if function == "min" else "greatest", tuple(found))
+            arguments.append(term if there or harmless else n.Call(absent, (term,)))
+        if len(arguments) == 1:
+            return arguments[0]
+        return n.Call("least" if function == "min" else "greatest", tuple(arguments))
 
     def _not_negative(self, term: n.Scalar) -> bool:
         one = affine_of(term, self.noisy, self.known, sure=True)
@@ -273,8 +273,8 @@ class Resolver:
         )
 
     def _counts_only(self, term: n.Scalar) -> bool:
-        found = [self.noisy[c].measure if c in self.noisy else "" for c in columns_of(term)]
-        return all(self.counts.get(measure) == measure for measure in found)
+        measures = [self.noisy[c].measure if c in self.noisy else "" for c in columns_of(term)]
+        return all(self.counts.get(measure) == measure for measure in measures)
 
     def _is_there(self, term: n.Scalar) -> bool:
         """Whether counts show that a number is there in the true answer, and is not NULL."""
@@ -289,7 +289,7 @@ class Resolver:
                 return False
         return bool(names)
 
-    def _sure(self, made: Gathered, member: Values) -> bool:
+    def _sure(self, gathered: Gathered, member: Values) -> bool:
         """Whether some count shows that a gathered row is there in the true answer."""
         for symbol, drawn in self.traced.drawn.items():
             if symbol in member and self.counts.get(drawn.column) == drawn.column:
@@ -299,8 +299,8 @@ class Resolver:
         return False
 
 
-def _alone(steps: RunningSums, place: Place) -> Callable[[Fraction], float | None]:
-    return lambda level: steps.error({place: 1.0}, level)
+def _alone(steps: RunningSums, key: Block) -> Callable[[Fraction], float | None]:
+    return lambda level: steps.error({key: 1.0}, level)
 
 
 def _index(value: object) -> int:
@@ -312,22 +312,22 @@ def _added(terms: list[n.Scalar]) -> n.Scalar:
     """Add up pairwise, so that no expression gets deep."""
     while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=False)
-        rest = [terms[-1]] if len(terms) % 2 else []
-        terms = [n.Arithmetic("+", a, b) for a, b in pairs] + rest
+        odd = [terms[-1]] if len(terms) % 2 else []
+        terms = [n.Arithmetic("+", a, b) for a, b in pairs] + odd
     return terms[0]
 
 
 def noise_behind(scalar: n.Scalar, traced: Traced) -> dict[str, Drawn]:
     """Give all noisy numbers that an expression rests on, also through what it gathers."""
-    found: dict[str, Drawn] = {}
+    drawn: dict[str, Drawn] = {}
     for name in columns_of(scalar):
         if name in traced.drawn:
-            found[name] = traced.drawn[name]
+            drawn[name] = traced.drawn[name]
         elif name in traced.gathered:
             argument = traced.gathered[name].argument
             columns = traced.gathered[name].columns
             if argument is not None:
-                found |= noise_behind(argument, traced)
+                drawn |= noise_behind(argument, traced)
             else:  # how many groups there are, their counts tell
-                found |= {c: traced.drawn[c] for c in columns if c in traced.drawn}
-    return found
+                drawn |= {c: traced.drawn[c] for c in columns if c in traced.drawn}
+    return drawn

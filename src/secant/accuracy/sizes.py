@@ -35,13 +35,13 @@ def guesses(
     job: ReleasePlan, keys: Mapping[str, Keys | None], policy: Policy, facts: PublicFacts
 ) -> dict[str, Guess]:
     """Give for each release what is expected of it; none where a table's size or the number of groups is not public."""
-    found: dict[str, Guess] = {}
+    by_name: dict[str, Guess] = {}
     for b in job.prepared.bounded:
         shown = keys[b.release.name]
         rows = expected_size(b.release.original.input, policy, facts.count, facts.fan)
         if rows is not None and shown:
-            found[b.release.name] = _guess(b, rows / usual_groups(shown))
-    return found
+            by_name[b.release.name] = _guess(b, rows / usual_groups(shown))
+    return by_name
 
 
 def usual_groups(keys: Keys) -> int:

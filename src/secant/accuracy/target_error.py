@@ -38,7 +38,7 @@ AMOUNT_HINT = 'give a number such as 20, or a share of one such as "5% of 2000"'
 
 
 @frozen
-class Wanted:
+class TargetError:
     """An error: an amount, or a share of a reference that the analyst or the policy names."""
 
     amount: Fraction
@@ -51,7 +51,7 @@ class Wanted:
         """Give what each noisy output may be off: the amount itself, or a share of something public."""
         if not self.share:
             return dict.fromkeys(forecast.errors, self.amount)
-        found = {}
+        limits = {}
         for output in forecast.errors:
             whole = _reference(job, output, output in forecast.ranks, policy, facts)
             if whole is None:
@@ -62,40 +62,44 @@ class Wanted:
                     "whose `rows` the policy declares (counts, order statistics) or of the end of a declared range "
                     "that is nearest to zero (averages)",
                 )
-            found[output] = self.amount * whole
-        return found
+            limits[output] = self.amount * whole
+        return limits
 
 
-def wanted_of(value: Number, what: str) -> Wanted:
+def target_of(value: Number, what: str) -> TargetError:
     """Read a wanted error."""
     text = str(value) if not isinstance(value, Fraction) else str(float(value))
     share, amount = _SHARE.fullmatch(text), _AMOUNT.fullmatch(text)
     if isinstance(value, bool) or (share is None and amount is None):
         raise UsageError("USE-001", f"{what} is neither a number nor a share", hint=AMOUNT_HINT)
     if amount is not None:
-        found = Wanted(Fraction(amount[1]))
+        target = TargetError(Fraction(amount[1]))
     else:
         assert share is not None
         part = Fraction(share[1]) / 100
-        found = Wanted(part, share=True) if share[2] is None else Wanted(part * Fraction(share[2]))
-    if found.amount <= 0 or found.amount > 10**300:
+        target = (
+            TargetError(part, share=True)
+            if share[2] is None
+            else TargetError(part * Fraction(share[2]))
+        )
+    if target.amount <= 0 or target.amount > 10**300:
         raise UsageError("USE-001", f"{what} must be positive", hint=AMOUNT_HINT)
-    return found
+    return target
 
 
 def _reference(
     job: ReleasePlan, output: str, in_ranks: bool, policy: Policy, facts: PublicFacts
 ) -> Fraction | None:
     """Give what a share of an output is a share of: rows of a whole table, or the least that a value can be."""
-    made = job.traced.made_of(output)
-    if made is None:
+    expression = job.traced.made_of(output)
+    if expression is None:
         return None
     counting = {c for b in job.prepared.bounded for c in _counts_all(b)}
-    if in_ranks or columns_of(made) <= counting:
-        simple = isinstance(_undressed(made), n.Column)
+    if in_ranks or columns_of(expression) <= counting:
+        simple = isinstance(_undressed(expression), n.Column)
         rows = _whole_table(job, policy, facts) if simple else None
         return None if rows is None else Fraction(rows)
-    range_ = Ranges(NOTHING_DECLARED).of(made)
+    range_ = Ranges(NOTHING_DECLARED).of(expression)
     if not range_.bounded:
         return None
     low, high = range_.ends()
@@ -119,13 +123,13 @@ def _whole_table(job: ReleasePlan, policy: Policy, facts: PublicFacts) -> int | 
     """Give the number of rows of the one table that is asked about as a whole, if it is declared or public."""
     if len(job.prepared.bounded) != 1:
         return None
-    asked = job.prepared.bounded[0].release.original
-    if asked.keys or any(isinstance(x, n.Filter) for x in n.walk(asked.input)):
+    aggregate = job.prepared.bounded[0].release.original
+    if aggregate.keys or any(isinstance(x, n.Filter) for x in n.walk(aggregate.input)):
         return None
-    return one_table_rows(asked.input, policy, facts.count)
+    return one_table_rows(aggregate.input, policy, facts.count)
 
 
-def held(forecast: Forecast, most: Mapping[str, Fraction]) -> bool:
+def meets_target(forecast: Forecast, most: Mapping[str, Fraction]) -> bool:
     """Whether every noisy number keeps to an error; raises where one is known only with the answer."""
     for output, error in forecast.errors.items():
         if error is None:
@@ -141,7 +145,7 @@ def held(forecast: Forecast, most: Mapping[str, Fraction]) -> bool:
 
 def refuse_above(forecast: Forecast, most: Mapping[str, Fraction]) -> None:
     """Refuse to spend where a public error is larger than is allowed."""
-    if not held(forecast, most):
+    if not meets_target(forecast, most):
         errors = {o: e for o, e in forecast.errors.items() if e is not None}
         output = max(errors, key=lambda o: Fraction(errors[o]) / most[o])
         what = " ranks" if output in forecast.ranks else ""
@@ -154,9 +158,9 @@ def refuse_above(forecast: Forecast, most: Mapping[str, Fraction]) -> None:
         )
 
 
-def grid(place: int) -> Fraction:
+def grid(index: int) -> Fraction:
     """Give the epsilon at a place: all numbers with three digits, in order."""
-    decade, digits = divmod(place, _A_DECADE)
+    decade, digits = divmod(index, _A_DECADE)
     return Fraction(f"{10 ** (DIGITS - 1) + digits}e{SMALLEST + decade - DIGITS + 1}")
 
 

@@ -23,12 +23,12 @@ from secant.schema import types as t
 
 MOST_NODES = 2_000
 """An expression that repeats itself would grow without end."""
-MOST_PLACES = 500
+MOST_CELLS = 500
 """So would a plan whose parts are shared."""
 LARGEST = float(2**63 - 1)
 GATHERING = ("count", "sum", "avg", "min", "max")
 
-Made = Mapping[str, "n.Scalar | None"]
+Expressions = Mapping[str, "n.Scalar | None"]
 
 
 @frozen
@@ -96,7 +96,7 @@ class Traced:
     plan: n.Relation
     outputs: tuple[str, ...]
     carried: tuple[str, ...]
-    made: Made
+    made: Expressions
     """Noisy output -> expression over symbols and carried columns; None if that is not known."""
     drawn: Mapping[str, Drawn]
     """Symbol -> the released number that it stands for."""
@@ -137,23 +137,23 @@ def trace(plan: n.Relation, noisy: Mapping[str, int], open_ended: frozenset[str]
     while any(name.startswith(prefix) for name in names):
         prefix += "_"
     follower = _Follower(noisy, open_ended, prefix)
-    found = follower.follow(plan)
+    followed = follower.follow(plan)
     return Traced(
-        found.plan,
+        followed.plan,
         outputs,
-        tuple(f.name for f in found.carried),
-        {c: s for c, s in found.made.items() if c in outputs},
+        tuple(f.name for f in followed.carried),
+        {c: s for c, s in followed.made.items() if c in outputs},
         follower.drawn,
         follower.gathered,
         tuple(follower.alone),
-        found.chosen,
+        followed.chosen,
     )
 
 
 @frozen
 class _Followed:
     plan: n.Relation
-    made: Made
+    made: Expressions
     """Noisy column -> what it is made of; columns that are not listed are exact."""
     carried: tuple[n.Field, ...] = ()
     steady: bool = True
@@ -185,7 +185,7 @@ class _Follower:
         """Give a relation with what its columns are made of."""
         if not reads_released(relation):
             return _Followed(relation, {})
-        if self.places > MOST_PLACES:
+        if self.places > MOST_CELLS:
             return self._opaque(relation)
         if isinstance(relation, n.Released):
             return self._released(relation)
@@ -204,8 +204,8 @@ class _Follower:
         return self._opaque(relation)
 
     def _opaque(self, relation: n.Relation) -> _Followed:
-        made = {f.name: None for f in fields_of(relation)}
-        return _Followed(relation, made, (), steady=False, chosen=True)
+        expressions = {f.name: None for f in fields_of(relation)}
+        return _Followed(relation, expressions, (), steady=False, chosen=True)
 
     def _released(self, relation: n.Released) -> _Followed:
         row = n.Field(self._name("number"), t.INTEGER)
@@ -217,24 +217,24 @@ class _Follower:
         numbered = replace(relation, columns=(*relation.columns, row))
         items = [n.Named(f.name, n.Column(f.name, f.type)) for f in numbered.columns]
         items += [n.Named(symbols[f.name].name, n.Column(f.name, f.type)) for f in noisy]
-        made = {c: n.Column(f.name, f.type) for c, f in symbols.items()}
+        expressions = {c: n.Column(f.name, f.type) for c, f in symbols.items()}
         carried = (row, *symbols.values())
         steady = relation.name not in self.open_ended
         single = len(noisy) == len(relation.columns)  # no keys
         plan = n.Project(numbered, tuple(items))
-        return _Followed(plan, made, carried, steady, single=single)
+        return _Followed(plan, expressions, carried, steady, single=single)
 
     def _project(self, relation: n.Project) -> _Followed:
         below = self.follow(relation.input)
-        kept: dict[str, n.Named] = {}
-        made: dict[str, n.Scalar | None] = {}
+        carried_items: dict[str, n.Named] = {}
+        expressions: dict[str, n.Scalar | None] = {}
         for item in relation.items:
             if self._noisy(item.expression, below):
-                made[item.name] = self._made(item.expression, below, kept)
-        items = [*relation.items, *_columns(below.carried), *kept.values()]
-        carried = (*below.carried, *_fields(kept))
+                expressions[item.name] = self._expression(item.expression, below, carried_items)
+        items = [*relation.items, *_columns(below.carried), *carried_items.values()]
+        carried = (*below.carried, *_fields(carried_items))
         plan = n.Project(below.plan, tuple(items))
-        return replace(below, plan=plan, made=made, carried=carried)
+        return replace(below, plan=plan, made=expressions, carried=carried)
 
     def _picked(self, relation: n.Filter | n.Sort | n.Limit) -> _Followed:
         below = self.follow(relation.input)
@@ -254,12 +254,12 @@ class _Follower:
 
     def _join(self, relation: n.Join) -> _Followed:
         left, right = self.follow(relation.left), self.follow(relation.right)
-        made = {**left.made, **right.made}
-        both = _Followed(relation, made)
+        expressions = {**left.made, **right.made}
+        both = _Followed(relation, expressions)
         by_noise = relation.condition is not None and self._noisy(relation.condition, both)
         return _Followed(
             replace(relation, left=left.plan, right=right.plan),
-            made,
+            expressions,
             (*left.carried, *right.carried),
             left.steady and right.steady and not by_noise and relation.kind != "left",
             left.chosen or right.chosen or by_noise,
@@ -269,21 +269,21 @@ class _Follower:
         """Carry from both sides what either needs, and a column that tells them apart."""
         sides = self.follow(relation.left), self.follow(relation.right)
         first = n.Field(self._name("first"), t.BOOLEAN)
-        made: dict[str, n.Scalar | None] = {}
-        kept: list[n.Field] = []
+        expressions: dict[str, n.Scalar | None] = {}
+        shared: list[n.Field] = []
         outs = [[f.name for f in fields_of(r)] for r in (relation.left, relation.right)]
-        for place, column in enumerate(relation.columns):
-            names = outs[0][place], outs[1][place]
+        for position, column in enumerate(relation.columns):
+            names = outs[0][position], outs[1][position]
             if not any(c in s.made for c, s in zip(names, sides, strict=True)):
                 continue
             same = n.Field(self._name("either"), column.type)
-            kept.append(same)
+            shared.append(same)
             exact = n.Column(same.name, same.type)
             left, right = (s.made.get(c, exact) for c, s in zip(names, sides, strict=True))
-            made[column.name] = None
+            expressions[column.name] = None
             if left is not None and right is not None:
-                told = n.Column(first.name, t.BOOLEAN)
-                made[column.name] = n.Case((n.Branch(told, left),), right)
+                from_first = n.Column(first.name, t.BOOLEAN)
+                expressions[column.name] = n.Case((n.Branch(from_first, left),), right)
         plans = []
         for index, side in enumerate(sides):
             other = sides[1 - index].carried
@@ -291,18 +291,20 @@ class _Follower:
             missing = [n.Named(f.name, n.Literal(None, f.type)) for f in other]
             kinds = {f.name: f.type for f in fields_of(side.plan)}
             shown = [n.Named(c, n.Column(c, kinds[c])) for c in outs[index]]
-            places = [outs[index][i] for i, c in enumerate(relation.columns) if c.name in made]
+            places = [
+                outs[index][i] for i, c in enumerate(relation.columns) if c.name in expressions
+            ]
             again = [
                 n.Named(k.name, n.Cast(n.Column(c, kinds[c]), k.type))
-                for k, c in zip(kept, places, strict=True)
+                for k, c in zip(shared, places, strict=True)
             ]
             mark = n.Named(first.name, n.Literal(index == 0, t.BOOLEAN))
             parts = [*own, *missing] if index == 0 else [*missing, *own]
             plans.append(n.Project(side.plan, (*shown, *parts, *again, mark)))
-        carried = (*sides[0].carried, *sides[1].carried, *kept, first)
+        carried = (*sides[0].carried, *sides[1].carried, *shared, first)
         return _Followed(
             n.Union(plans[0], plans[1], True, (*relation.columns, *carried), relation.span),
-            made,
+            expressions,
             carried,
             sides[0].steady and sides[1].steady,
             sides[0].chosen or sides[1].chosen,
@@ -311,23 +313,25 @@ class _Follower:
     def _aggregate(self, relation: n.Aggregate) -> _Followed:
         below = self.follow(relation.input)
         noisy_keys = [k for k in relation.keys if self._noisy(k.expression, below)]
-        made: dict[str, n.Scalar | None] = {k.name: None for k in noisy_keys}
+        expressions: dict[str, n.Scalar | None] = {k.name: None for k in noisy_keys}
         if noisy_keys or not below.steady:
-            made |= {a.name: None for a in relation.aggregations}
+            expressions |= {a.name: None for a in relation.aggregations}
             untold = replace(relation, input=below.plan)
-            return _Followed(untold, made, (), steady=False, chosen=bool(noisy_keys))
-        kept: dict[str, n.Named] = {}
-        told = {k.name: n.Field(self._name("key"), type_of(k.expression)) for k in relation.keys}
-        inside = [n.Named(told[k.name].name, k.expression) for k in relation.keys]
+            return _Followed(untold, expressions, (), steady=False, chosen=bool(noisy_keys))
+        carried_items: dict[str, n.Named] = {}
+        key_fields = {
+            k.name: n.Field(self._name("key"), type_of(k.expression)) for k in relation.keys
+        }
+        inside = [n.Named(key_fields[k.name].name, k.expression) for k in relation.keys]
         calls, arguments = [], {}
         for call in relation.aggregations:
             argument = None
             if call.argument is not None and not call.distinct and call.function in GATHERING:
-                argument = self._made(call.argument, below, kept)
+                argument = self._expression(call.argument, below, carried_items)
             arguments[call.name] = argument
             calls.append(self._without_limits(call, below))
-        source = n.Project(below.plan, (*_all(below.plan), *kept.values()))
-        rows = n.Project(source, (*inside, *_columns((*below.carried, *_fields(kept)))))
+        source = n.Project(below.plan, (*_all(below.plan), *carried_items.values()))
+        rows = n.Project(source, (*inside, *_columns((*below.carried, *_fields(carried_items)))))
         names = tuple(f.name for f in fields_of(rows))
         for call in relation.aggregations:
             argument = arguments[call.name]
@@ -338,25 +342,29 @@ class _Follower:
                 or call.distinct
                 or (call.argument and argument is None)
             ):
-                made[call.name] = None
+                expressions[call.name] = None
                 continue
             symbol = self._name(call.name)
-            keys = tuple((told[k.name].name, told[k.name].name) for k in relation.keys)
+            keys = tuple((key_fields[k.name].name, key_fields[k.name].name) for k in relation.keys)
             self.gathered[symbol] = Gathered(rows, names, keys, call, argument, below.single)
-            made[call.name] = n.Column(symbol, type_of(call))
+            expressions[call.name] = n.Column(symbol, type_of(call))
         aggregate = n.Aggregate(source, relation.keys, tuple(calls), relation.span)
         again = [
-            n.Named(told[k.name].name, n.Column(k.name, told[k.name].type)) for k in relation.keys
+            n.Named(key_fields[k.name].name, n.Column(k.name, key_fields[k.name].type))
+            for k in relation.keys
         ]
         plan = n.Project(aggregate, (*_all(aggregate), *again))
-        return _Followed(plan, made, tuple(told.values()), single=not relation.keys)
+        return _Followed(plan, expressions, tuple(key_fields.values()), single=not relation.keys)
 
     def _window(self, relation: n.Window) -> _Followed:
         """Follow calls whose windows no noise decides; numbers of other rows are told by how far away they are."""
         below = self.follow(relation.input)
-        made: dict[str, n.Scalar | None] = {**below.made, **{c.name: None for c in relation.calls}}
-        kept: dict[str, n.Named] = {}
-        told: list[n.Named] = []
+        expressions: dict[str, n.Scalar | None] = {
+            **below.made,
+            **{c.name: None for c in relation.calls},
+        }
+        carried_items: dict[str, n.Named] = {}
+        key_items: list[n.Named] = []
         places: list[n.WindowCall] = []
         windows: list[tuple[n.WindowCall, n.Scalar | None, Near | None, list[str]]] = []
         calls: list[n.WindowCall] = []
@@ -368,7 +376,7 @@ class _Follower:
                 continue
             argument = None
             if call.arguments:
-                argument = self._made(call.arguments[0], below, kept)
+                argument = self._expression(call.arguments[0], below, carried_items)
                 one = n.Aggregation(call.name, "sum", call.arguments[0])
                 raw = self._without_limits(one, below).argument if call.function != "max" else None
                 call = replace(call, arguments=(raw or call.arguments[0], *call.arguments[1:]))
@@ -382,13 +390,13 @@ class _Follower:
                 places.append(n.WindowCall(name, word, (), call.partition, call.order))
                 near = Near(name, frame.start, frame.end)
             keys = [n.Named(self._name("key"), x) for x in call.partition]
-            told += keys
+            key_items += keys
             windows.append((call, argument, near, [k.name for k in keys]))
-        source = n.Project(below.plan, (*_all(below.plan), *kept.values()))
+        source = n.Project(below.plan, (*_all(below.plan), *carried_items.values()))
         placed = n.Window(source, (*calls, *places), relation.span)
-        plan = n.Project(placed, (*_all(placed), *told))
-        more = [*_fields(kept), *(n.Field(p.name, t.INTEGER) for p in places)]
-        more += [n.Field(k.name, type_of(k.expression)) for k in told]
+        plan = n.Project(placed, (*_all(placed), *key_items))
+        more = [*_fields(carried_items), *(n.Field(p.name, t.INTEGER) for p in places)]
+        more += [n.Field(k.name, type_of(k.expression)) for k in key_items]
         carried = (*below.carried, *more)
         for call, argument, near, keys_ in windows:
             rows = n.Project(plan, tuple(_columns(carried)))
@@ -400,8 +408,8 @@ class _Follower:
             self.gathered[symbol] = Gathered(
                 rows, names, pairs, gathers, argument, below.single, near
             )
-            made[call.name] = n.Column(symbol, type_of(call))
-        return replace(below, plan=plan, made=made, carried=carried)
+            expressions[call.name] = n.Column(symbol, type_of(call))
+        return replace(below, plan=plan, made=expressions, carried=carried)
 
     def _without_limits(self, call: n.Aggregation, below: _Followed) -> n.Aggregation:
         """Let sums take what noise made: sums of what was kept from falling below zero would be too large."""
@@ -409,10 +417,12 @@ class _Follower:
             return call
         raw: dict[str, n.Scalar] = {}
         for column in columns_of(call.argument) & below.made.keys():
-            made = below.made[column]
-            found = None if made is None else unlimited(made, self.drawn)
-            if found is not made and isinstance(found, n.Column):
-                raw[column] = found
+            expression = below.made[column]
+            unlimited_expression = None if expression is None else unlimited(expression, self.drawn)
+            if unlimited_expression is not expression and isinstance(
+                unlimited_expression, n.Column
+            ):
+                raw[column] = unlimited_expression
         return replace(call, argument=substitute(call.argument, raw)) if raw else call
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────
@@ -423,24 +433,24 @@ class _Follower:
         inner = [node for node in n.walk(scalar) if isinstance(node, n.Relation)]
         return any(reads_released(node) for node in inner)
 
-    def _made(
-        self, scalar: n.Scalar, below: _Followed, kept: dict[str, n.Named]
+    def _expression(
+        self, scalar: n.Scalar, below: _Followed, carried: dict[str, n.Named]
     ) -> n.Scalar | None:
         """Give an expression over symbols; exact columns that it needs are kept under new names."""
         try:
-            found = self._over(scalar, below, kept)
+            expression = self._over(scalar, below, carried)
         except _Unknown:
             return None
-        return None if sum(1 for _ in n.walk(found)) > MOST_NODES else found
+        return None if sum(1 for _ in n.walk(expression)) > MOST_NODES else expression
 
-    def _over(self, node: n.Scalar, below: _Followed, kept: dict[str, n.Named]) -> n.Scalar:
+    def _over(self, node: n.Scalar, below: _Followed, carried: dict[str, n.Named]) -> n.Scalar:
         if isinstance(node, n.Column):
             if node.name not in below.made:
-                return self._keep(node, node.name, kept)
-            made = below.made[node.name]
-            if made is None:
+                return self._keep(node, node.name, carried)
+            expression = below.made[node.name]
+            if expression is None:
                 raise _Unknown
-            return made
+            return expression
         if isinstance(node, n.ScalarSubquery):
             return self._one_row(node)
         if isinstance(node, (n.Outer, n.InSubquery, n.Exists)):
@@ -448,49 +458,50 @@ class _Follower:
         if isinstance(node, n.Case):
             guarded = _guarded(node)
             if guarded is not None:
-                return self._over(guarded, below, kept)
+                return self._over(guarded, below, carried)
             branches = tuple(
                 n.Branch(
-                    self._condition(b.condition, below, kept), self._over(b.value, below, kept)
+                    self._condition(b.condition, below, carried),
+                    self._over(b.value, below, carried),
                 )
                 for b in node.branches
             )
-            return n.Case(branches, self._over(node.default, below, kept))
+            return n.Case(branches, self._over(node.default, below, carried))
 
         def change(child: n.Node) -> n.Node:
             if isinstance(child, n.Relation) or not isinstance(child, n.Scalar):
                 raise _Unknown
-            return self._over(child, below, kept)
+            return self._over(child, below, carried)
 
-        found = n.rebuild(node, change)
-        assert isinstance(found, n.Scalar)
-        return found
+        changed = n.rebuild(node, change)
+        assert isinstance(changed, n.Scalar)
+        return changed
 
     def _condition(
-        self, condition: n.Scalar, below: _Followed, kept: dict[str, n.Named]
+        self, condition: n.Scalar, below: _Followed, carried: dict[str, n.Named]
     ) -> n.Scalar:
         """Keep whether a condition holds that reads exact columns; one that could fail is not asked twice."""
         if self._noisy(condition, below) or not all(
             isinstance(x, _SAFE) for x in n.walk(condition)
         ):
             raise _Unknown
-        return self._keep(condition, f"condition {id(condition)}", kept)
+        return self._keep(condition, f"condition {id(condition)}", carried)
 
-    def _keep(self, scalar: n.Scalar, key: str, kept: dict[str, n.Named]) -> n.Column:
-        if key not in kept:
-            kept[key] = n.Named(self._name("exact"), scalar)
-        return n.Column(kept[key].name, type_of(scalar))
+    def _keep(self, scalar: n.Scalar, key: str, carried: dict[str, n.Named]) -> n.Column:
+        if key not in carried:
+            carried[key] = n.Named(self._name("exact"), scalar)
+        return n.Column(carried[key].name, type_of(scalar))
 
     def _one_row(self, node: n.ScalarSubquery) -> n.Scalar:
         if borrowed_by(node.relation) or not reads_released(node.relation):
             raise _Unknown
-        found = self.follow(node.relation)
+        followed = self.follow(node.relation)
         ((column),) = (f.name for f in fields_of(node.relation))
-        made = found.made.get(column)
-        if made is None:
+        expression = followed.made.get(column)
+        if expression is None:
             raise _Unknown
-        self.alone.append(Alone(found.plan, tuple(f.name for f in fields_of(found.plan))))
-        return made
+        self.alone.append(Alone(followed.plan, tuple(f.name for f in fields_of(followed.plan))))
+        return expression
 
 
 def _frame_of(call: n.WindowCall) -> n.Frame | None:
@@ -518,12 +529,12 @@ def _guarded(node: n.Case) -> n.Scalar | None:
     for part in n.conjuncts(branch.condition):
         if not isinstance(part, n.Compare) or part.op not in (">=", "<="):
             return None
-        written = part.right.value if isinstance(part.right, n.Literal) else None
+        value = part.right.value if isinstance(part.right, n.Literal) else None
         size = n.Call("abs", (branch.value,))
         fits = same(part.left, branch.value) or (part.op == "<=" and same(part.left, size))
-        if not isinstance(written, (int, Decimal, float)) or not fits:
+        if not isinstance(value, (int, Decimal, float)) or not fits:
             return None
-        limit = float(written)
+        limit = float(value)
         if abs(limit) < LARGEST or (limit > 0) != (part.op == "<="):
             return None
     return branch.value
@@ -535,10 +546,10 @@ _SAFE = (n.Column, n.Literal, n.Compare, n.SameValue, n.And, n.Or, n.Not, n.IsNu
 def unlimited(scalar: n.Scalar, drawn: Mapping[str, Drawn]) -> n.Scalar:
     """Take off the limits that a true number keeps to anyway: greatest(x, 0) of a count is x."""
     if isinstance(scalar, n.Call) and scalar.function in ("greatest", "least"):
-        first, *rest = scalar.arguments
+        first, *others = scalar.arguments
         sign = drawn[first.name].sign if isinstance(first, n.Column) and first.name in drawn else 0
         fits = sign == (1 if scalar.function == "greatest" else -1)
-        zero = all(isinstance(x, n.Literal) and not x.value for x in rest)
+        zero = all(isinstance(x, n.Literal) and not x.value for x in others)
         return first if fits and zero else scalar
     if isinstance(scalar, (n.Arithmetic, n.Negate, n.Cast, n.Attempt)):
 
@@ -551,28 +562,28 @@ def unlimited(scalar: n.Scalar, drawn: Mapping[str, Drawn]) -> n.Scalar:
 
 def signs_of(finish: n.Project) -> dict[str, int]:
     """Give the measures that formulas keep on one side of zero, as the true ones are: 1 above, -1 below."""
-    found: dict[str, int] = {}
+    signs: dict[str, int] = {}
     for node in n.walk(finish):
         if isinstance(node, n.Call) and node.function in ("greatest", "least"):
             first = node.arguments[0]
             if isinstance(first, n.Column):
-                found[first.name] = 1 if node.function == "greatest" else -1
-    return found
+                signs[first.name] = 1 if node.function == "greatest" else -1
+    return signs
 
 
 def counts_of(finish: n.Project, counts: frozenset[str]) -> dict[str, str]:
     """Give for each measure of an average the measure that counts its values: 0 there means NULL."""
-    found = {c: c for c in counts}
+    counts_of_columns = {c: c for c in counts}
     for item in finish.items:
         named = columns_of(item.expression)
         if len(named & counts) == 1:
             (count,) = named & counts
-            found |= dict.fromkeys(named - counts, count)
-    return found
+            counts_of_columns |= dict.fromkeys(named - counts, count)
+    return counts_of_columns
 
 
-def _fields(kept: Mapping[str, n.Named]) -> tuple[n.Field, ...]:
-    return tuple(n.Field(k.name, type_of(k.expression)) for k in kept.values())
+def _fields(carried: Mapping[str, n.Named]) -> tuple[n.Field, ...]:
+    return tuple(n.Field(k.name, type_of(k.expression)) for k in carried.values())
 
 
 def _columns(fields: tuple[n.Field, ...]) -> list[n.Named]:

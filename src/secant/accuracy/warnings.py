@@ -151,8 +151,8 @@ def _small(job: ReleasePlan, b: CertifiedRelease, guess: Guess) -> Iterator[Caut
 
 def _width(job: ReleasePlan, output: str) -> float | None:
     """Give how wide the range is that the answer keeps an output in: an average, and what is made of averages."""
-    made = job.traced.made_of(output)
-    range_ = EVERYTHING if made is None else Ranges(NOTHING_DECLARED).of(made)
+    expression = job.traced.made_of(output)
+    range_ = EVERYTHING if expression is None else Ranges(NOTHING_DECLARED).of(expression)
     if not range_.bounded:
         return None
     low, high = range_.ends()
@@ -161,35 +161,35 @@ def _width(job: ReleasePlan, output: str) -> float | None:
 
 def _largest(job: ReleasePlan, output: str, policy: Policy, count: Count) -> float | None:
     """Give how far two true values of an output can be apart, if that is public."""
-    made = job.traced.made_of(output)
-    while isinstance(made, (n.Attempt, n.Clamp)):
-        made = made.operand
-    if isinstance(made, n.Call) and made.function in ("greatest", "least"):
-        made = made.arguments[0]
-    if not isinstance(made, n.Column):
+    expression = job.traced.made_of(output)
+    while isinstance(expression, (n.Attempt, n.Clamp)):
+        expression = expression.operand
+    if isinstance(expression, n.Call) and expression.function in ("greatest", "least"):
+        expression = expression.arguments[0]
+    if not isinstance(expression, n.Column):
         return None
     for b in job.prepared.bounded:
         for call, measure in zip(b.release.original.aggregations, b.release.measures, strict=False):
             alone = len(b.release.original.aggregations) == len(b.release.measures)
-            if alone and measure.column == made.name:
+            if alone and measure.column == expression.name:
                 return _span_of(call, b.release.original.input, policy, count)
     return None
 
 
 def _span_of(call: n.Aggregation, rows: n.Relation, policy: Policy, count: Count) -> float | None:
     """Give how large a count or a sum can get, from the declared size of its one table."""
-    known = ranges_of(rows, policy, lambda inner: None)
+    ranges = ranges_of(rows, policy, lambda inner: None)
     if call.function == "count" and call.distinct and isinstance(call.argument, n.Column):
-        place = known.origins.get(call.argument.name)
-        values = None if place is None else policy.column(*place).values
+        origin = ranges.origins.get(call.argument.name)
+        values = None if origin is None else policy.column(*origin).values
         return None if values is None else float(len(values))
     size = one_table_rows(rows, policy, count)
     if size is None:
         return None
     if call.function == "count":
         return float(size)
-    if call.function == "sum" and call.argument is not None and known.of(call.argument).bounded:
-        low, high = known.of(call.argument).ends()
+    if call.function == "sum" and call.argument is not None and ranges.of(call.argument).bounded:
+        low, high = ranges.of(call.argument).ends()
         return float(size * max(abs(low), abs(high)))
     return None
 
@@ -226,46 +226,46 @@ def _hidden_keys(job: ReleasePlan, protections: tuple[Protection, ...]) -> Itera
 
 
 def _strange_literals(plan: n.Relation, policy: Policy) -> Iterator[Caution]:
-    known = ranges_of(plan, policy, lambda inner: None)
+    ranges = ranges_of(plan, policy, lambda inner: None)
     for node in n.walk(plan):
         if isinstance(node, n.Compare):
             for a, b in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(b, n.Literal):
                     op = node.op if a is node.left else _TURNED[node.op]
-                    yield from _strange(known, a, op, b.value)
+                    yield from _strange(ranges, a, op, b.value)
         elif isinstance(node, n.InList):
             for item in node.items:
                 if isinstance(item, n.Literal):
-                    yield from _strange(known, node.operand, "=", item.value)
+                    yield from _strange(ranges, node.operand, "=", item.value)
 
 
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _strange(known: Ranges, scalar: n.Scalar, op: str, value: object) -> Iterator[Caution]:
-    place = _origin(known, scalar)
-    if place is None or value is None:
+def _strange(ranges: Ranges, scalar: n.Scalar, op: str, value: object) -> Iterator[Caution]:
+    origin = _origin(ranges, scalar)
+    if origin is None or value is None:
         return
-    name, facts = ".".join(place), known.policy.column(*place)
-    written = _written(value)
+    name, facts = ".".join(origin), ranges.policy.column(*origin)
+    text = _literal_text(value)
     if facts.values is not None and op in ("=", "<>"):
         if not any(_same(value, v) for v in facts.values):
             near = _nearest(value, facts.values)
             yield Caution(
                 "WRN-003",
-                f"{written} is not among the declared values of {name}",
-                f"did you mean {_written(near)}?"
+                f"{text} is not among the declared values of {name}",
+                f"did you mean {_literal_text(near)}?"
                 if near is not None
                 else "see the policy for its values",
             )
         return
-    number, range_ = as_number(value), declared(known.policy, *place)
+    number, range_ = as_number(value), declared(ranges.policy, *origin)
     if facts.range is None or number is None or iv.meet(range_, iv.point(number)) is not None:
         return
-    low, high = (_written(end) for end in facts.range)
+    low, high = (_literal_text(end) for end in facts.range)
     yield Caution(
         "WRN-004",
-        f"{written} lies outside the declared range of {name}: as declared, {_outcome(op, number, range_)}",
+        f"{text} lies outside the declared range of {name}: as declared, {_outcome(op, number, range_)}",
         f"the range is [{low}, {high}]",
     )
 
@@ -276,16 +276,18 @@ def _outcome(op: str, number: Fraction, range_: iv.Interval) -> str:
     return "every row passes" if passes else "no row passes"
 
 
-def _origin(known: Ranges, scalar: n.Scalar) -> tuple[str, str] | None:
+def _origin(ranges: Ranges, scalar: n.Scalar) -> tuple[str, str] | None:
     """Follow a column, or a cast of one, through renames to where it is declared."""
-    found: n.Scalar | None = scalar
-    while known.origin(found) is None and isinstance(found, (n.Cast, n.Attempt, n.Column, n.Outer)):
-        found = (
-            found.operand
-            if isinstance(found, (n.Cast, n.Attempt))
-            else known.definitions.get(found.name)
+    source: n.Scalar | None = scalar
+    while ranges.origin(source) is None and isinstance(
+        source, (n.Cast, n.Attempt, n.Column, n.Outer)
+    ):
+        source = (
+            source.operand
+            if isinstance(source, (n.Cast, n.Attempt))
+            else ranges.definitions.get(source.name)
         )
-    return known.origin(found)
+    return ranges.origin(source)
 
 
 def _same(a: object, b: object) -> bool:
@@ -310,7 +312,7 @@ def _nearest(value: object, values: tuple[object, ...]) -> object | None:
     return min(numbers, key=lambda pair: pair[0])[1] if numbers else None
 
 
-def _written(value: object) -> str:
+def _literal_text(value: object) -> str:
     return f"'{value}'" if isinstance(value, (datetime.date, str)) else str(value)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from secant.attack.beliefs import ASSUMED
 from secant.attack.chances import Aimed, Amount, Chance, Reads, aimed, chance
-from secant.attack.goals import Allowed, Attacker, parse_attacker, words_of
+from secant.attack.goals import Allowed, Attacker, goal_text, parse_attacker
 from secant.attack.guess import membership_at, percent
 from secant.attack.odds import added_at_most
 from secant.errors import Refused, UsageError
@@ -71,14 +71,14 @@ def attack_report(
     """
     aim = parse_attacker(attacker) if isinstance(attacker, str) else attacker
     _must_exist(aim, policy, catalog)
-    found = []
+    entries = []
     for guarantee in guarantees:
         protection = _named(policy, str(guarantee["protection"]))
         answer = Amount(_exactly(guarantee["epsilon"]), _exactly(guarantee["delta"]), reads)
         before = (charged or {}).get(protection.name, Charged())
         for question in questions_of(aim, policy, protection, catalog):
-            found.append(_entry(aim, protection, question, answer, before))
-    return found
+            entries.append(_entry(aim, protection, question, answer, before))
+    return entries
 
 
 def allowed_epsilon(
@@ -103,19 +103,19 @@ def allowed_epsilon(
         )
     _must_exist(attacker, policy, catalog)
     before = charged or Charged()
-    found = []
+    limits = []
     for question in questions_of(attacker, policy, protection, catalog):
         probe = Amount(Fraction(1), delta, reads)
         if question.guesses == "nothing" or not question.reads_it(probe):
             continue
-        found.append(_left(attacker.allowed, question, before, reads, delta))
-    return min((f for f in found if f is not None), default=None)
+        limits.append(_left(attacker.allowed, question, before, reads, delta))
+    return min((f for f in limits if f is not None), default=None)
 
 
 def _named(policy: Policy, name: str) -> Protection:
-    found = policy.protection(name)
-    assert found is not None
-    return found
+    named = policy.protection(name)
+    assert named is not None
+    return named
 
 
 def _exactly(value: object) -> Fraction:
@@ -127,10 +127,10 @@ def _must_exist(aim: Attacker, policy: Policy, catalog: Catalog | None) -> None:
     for leaf in aim.attributes():
         if catalog is not None:
             table = catalog.table(leaf.table)
-            known = table is not None and table.type_of(leaf.column) is not None
+            exists = table is not None and table.type_of(leaf.column) is not None
         else:
-            known = leaf.column in policy.facts(leaf.table).columns
-        if not known:
+            exists = leaf.column in policy.facts(leaf.table).columns
+        if not exists:
             raise UsageError("USE-001", f"there is no column {leaf.table}.{leaf.column} to guess")
     if catalog is not None and catalog.table(aim.table) is None:
         raise UsageError("USE-001", f"there is no table {aim.table} to guess about")
@@ -152,17 +152,17 @@ def questions_of(
 def _value(aim: Aimed, protection: Protection) -> Question:
     secrets = list(aim.secrets.values())
     hidden = aim.hidden()
-    told = list(dict.fromkeys(s.open_because for s in secrets if s.open_because))
+    reasons = list(dict.fromkeys(s.open_because for s in secrets if s.open_because))
     marked = sorted({s.aim.table for s in secrets} & set(protection.public_rows))
     facts: dict[str, Any] = {}
     if marked:
         names = ", ".join(marked)
         facts["not_covered"] = f"rows of {names} that the owner marks public are not covered"
     if not hidden:
-        facts["words"] = "; ".join(told)
+        facts["words"] = "; ".join(reasons)
         return Question("nothing", lambda amounts: chance(aim, amounts), lambda a: False, facts)
-    if told:
-        facts["open"] = told
+    if reasons:
+        facts["open"] = reasons
     alone = hidden[0].described if len(secrets) == 1 else ""
     named = [f"{s.aim.name} {s.described}" for s in hidden]
     facts["prior_words"] = alone or "; ".join(dict.fromkeys(named))
@@ -187,15 +187,19 @@ def _member(prior: Fraction, table: str, policy: Policy, protection: Protection)
         epsilon = sum((a.epsilon for a in touching), Fraction(0))
         delta = sum((a.delta for a in touching), Fraction(0))
         # With `replace` somebody else stands in the row instead: the odds move as for one step.
-        found = membership_at(epsilon, prior, delta)
-        added = None if found.posterior is None else max(0.0, found.posterior - found.prior)
-        least = max(found.prior, 1 - found.prior)
+        membership = membership_at(epsilon, prior, delta)
+        added = (
+            None
+            if membership.posterior is None
+            else max(0.0, membership.posterior - membership.prior)
+        )
+        least = max(membership.prior, 1 - membership.prior)
         return Chance(
-            found.prior,
-            found.posterior,
-            found.on_average,
+            membership.prior,
+            membership.posterior,
+            membership.on_average,
             added,
-            max(0.0, found.on_average - least),
+            max(0.0, membership.on_average - least),
             added_at_most(epsilon) if not delta else None,
         )
 
@@ -207,14 +211,14 @@ def _member(prior: Fraction, table: str, policy: Policy, protection: Protection)
         return table in amount.reads
 
     if protection.kind == "cells":
-        words = "who is in the data is public to this protection"
-        return Question("nothing", bound, lambda a: False, {"words": words})
+        reason = "who is in the data is public to this protection"
+        return Question("nothing", bound, lambda a: False, {"words": reason})
     if protection.kind == "window":
-        words = "who is in the data at all is not hidden by this protection, only what lies within a stretch of time"
-        return Question("nothing", bound, lambda a: False, {"words": words})
+        reason = "who is in the data at all is not hidden by this protection, only what lies within a stretch of time"
+        return Question("nothing", bound, lambda a: False, {"words": reason})
     if table not in covered:
-        words = f"{table} is not among its tables, so it is public to this protection"
-        return Question("nothing", bound, lambda a: False, {"words": words})
+        reason = f"{table} is not among its tables, so it is public to this protection"
+        return Question("nothing", bound, lambda a: False, {"words": reason})
     return Question("membership", bound, reads_it, {})
 
 
@@ -259,64 +263,64 @@ def _entry(
 
 
 def _part(question: Question, amounts: Sequence[Amount]) -> dict[str, Any]:
-    found = question.bound(amounts)
+    bounded = question.bound(amounts)
     delta = sum((a.delta for a in amounts), Fraction(0))
     return {
         "epsilon": float(sum((a.epsilon for a in amounts), Fraction(0))),
         "delta": float(delta),
-        "prior": found.prior,
-        "posterior": found.posterior,
-        "advantage": found.advantage,
-        "on_average": found.on_average,
-        "on_average_advantage": found.on_average_advantage,
-        "any_advantage": found.any_advantage,
-        "words": _words(question, found),
+        "prior": bounded.prior,
+        "posterior": bounded.posterior,
+        "advantage": bounded.advantage,
+        "on_average": bounded.on_average,
+        "on_average_advantage": bounded.on_average_advantage,
+        "any_advantage": bounded.any_advantage,
+        "words": _sentence(question, bounded),
     }
 
 
 def _exceptional(gamma: Fraction) -> dict[str, Any]:
-    words = (
+    description = (
         f"not bounded: releases of random differential privacy are among them, and for a share {float(gamma):g} "
         "of all databases these promise nothing"
     )
     nothing = dict.fromkeys(
         ("posterior", "advantage", "on_average", "on_average_advantage", "any_advantage"), None
     )
-    return {**nothing, "words": words}
+    return {**nothing, "words": description}
 
 
-def _words(question: Question, found: Chance) -> str:
+def _sentence(question: Question, bounded: Chance) -> str:
     member = question.guesses == "membership"
-    if found.prior is None:
-        if found.advantage is not None:
+    if bounded.prior is None:
+        if bounded.advantage is not None:
             return (
-                f"at most {percent(found.advantage, up=True)} more than before, whatever that was"
+                f"at most {percent(bounded.advantage, up=True)} more than before, whatever that was"
             )
-        if found.on_average_advantage is not None:
-            more = percent(found.on_average_advantage, up=True)
+        if bounded.on_average_advantage is not None:
+            more = percent(bounded.on_average_advantage, up=True)
             return f"at most {more} more than before on average, whatever that was; {_DELTA}"
         return "not bounded: the policy declares no range"
     at_most = "at most " if question.facts.get("at_most_before") else ""
-    start = f"from {at_most}{percent(found.prior, up=bool(at_most))}"
-    if found.posterior is not None:
-        told = f"{start} to at most {percent(found.posterior, up=True)}"
-        if question.facts.get("assumed") and found.any_advantage is not None:
-            told += f"; at most {percent(found.any_advantage, up=True)} more for any other belief"
-        return told
-    if found.on_average is None:
+    start = f"from {at_most}{percent(bounded.prior, up=bool(at_most))}"
+    if bounded.posterior is not None:
+        text = f"{start} to at most {percent(bounded.posterior, up=True)}"
+        if question.facts.get("assumed") and bounded.any_advantage is not None:
+            text += f"; at most {percent(bounded.any_advantage, up=True)} more for any other belief"
+        return text
+    if bounded.on_average is None:
         return "not bounded: the policy declares no range"
     right = "told right, in or out," if member else "guessed right"
-    return f"{right} with at most {percent(found.on_average, up=True)} on average; {_DELTA}"
+    return f"{right} with at most {percent(bounded.on_average, up=True)} on average; {_DELTA}"
 
 
 # ── how much is allowed ──────────────────────────────────────────────────────────────────────────
 
 
-def reached(allowed: Allowed, found: Chance) -> float | None:
+def reached(allowed: Allowed, bounded: Chance) -> float | None:
     """Give the number that is held against what is allowed; None if it is not bounded."""
     if allowed.advantage:
-        return found.on_average_advantage if allowed.on_average else found.advantage
-    return found.on_average if allowed.on_average else found.posterior
+        return bounded.on_average_advantage if allowed.on_average else bounded.advantage
+    return bounded.on_average if allowed.on_average else bounded.posterior
 
 
 def _left(
@@ -334,8 +338,8 @@ def _left(
         raise Refused("REF-107", "what is guessed has no bound here", hint=_why(allowed, question))
 
     def bound(epsilon: Fraction) -> float:
-        found = reached(allowed, question.bound([spent, Amount(epsilon, delta, reads)]))
-        return 1.0 if found is None else found
+        chance_reached = reached(allowed, question.bound([spent, Amount(epsilon, delta, reads)]))
+        return 1.0 if chance_reached is None else chance_reached
 
     # A chance is compared as the nearest float below, so that never more is promised.
     return largest_epsilon(_float_down(allowed.share), bound)
@@ -356,30 +360,30 @@ def _float_down(share: Fraction) -> float:
 
 def _allowed(allowed: Allowed, question: Question, before: Charged) -> dict[str, Any]:
     """Say which ε keeps to what is allowed: from the beginning, and after all that was charged."""
-    told: dict[str, Any] = {"share": float(allowed.share), "epsilon": None, "left": None}
+    entry: dict[str, Any] = {"share": float(allowed.share), "epsilon": None, "left": None}
     try:
         whole = _left(allowed, question, Charged(), None, Fraction(0))
         left = _left(allowed, question, before, None, Fraction(0))
     except Refused as refusal:
-        return {**told, "words": f"{allowed}: {refusal.message}; {refusal.hint}"}
+        return {**entry, "words": f"{allowed}: {refusal.message}; {refusal.hint}"}
     if whole is None or left is None:
-        return {**told, "words": f"{allowed}: every epsilon keeps to that"}
-    told |= {"epsilon": float(whole), "left": float(left)}
+        return {**entry, "words": f"{allowed}: every epsilon keeps to that"}
+    entry |= {"epsilon": float(whole), "left": float(left)}
     if not whole:
         prior = question.bound([]).prior
-        known = "" if prior is None else f" (before any answer: {percent(prior)})"
-        return {**told, "words": f"{allowed}: no epsilon keeps to that{known}"}
-    words = f"{allowed}: epsilon {float(whole):.9g} in all"
+        prior_text = "" if prior is None else f" (before any answer: {percent(prior)})"
+        return {**entry, "words": f"{allowed}: no epsilon keeps to that{prior_text}"}
+    description = f"{allowed}: epsilon {float(whole):.9g} in all"
     if before != Charged():
         more = f"at most {float(left):.9g} more" if left else "nothing is left of it"
-        words += f", and {float(before.epsilon):g} is spent: {more}"
-    return {**told, "words": words}
+        description += f", and {float(before.epsilon):g} is spent: {more}"
+    return {**entry, "words": description}
 
 
 def attack_lines(attacker: str | Attacker, report: Sequence[Mapping[str, Any]]) -> list[str]:
     """Put a report into sentences."""
     aim = parse_attacker(attacker) if isinstance(attacker, str) else attacker
-    goals = [] if aim.goal is None else [words_of(aim.goal)]
+    goals = [] if aim.goal is None else [goal_text(aim.goal)]
     goals += [f"who is in {aim.table}"] if aim.member is not None else []
     lines = [f"attacker: guesses {' and '.join(goals)}"]
     for entry in report:
@@ -390,7 +394,7 @@ def attack_lines(attacker: str | Attacker, report: Sequence[Mapping[str, Any]]) 
         beside = f", prior {entry['prior_words']}" if "prior_words" in entry else ""
         lines.append(f"  {entry['protection']}: {about.get(entry['guesses'], 'the value')}{beside}")
         lines += [f"    {entry['not_covered']}"] if "not_covered" in entry else []
-        lines += [f"    {words}" for words in entry.get("open", ())]
+        lines += [f"    {reason}" for reason in entry.get("open", ())]
         names = {
             "answer": "this answer",
             "spent": "all answers so far",
@@ -456,8 +460,8 @@ def _odds(share: float) -> float:
     return math.log(inside) - math.log1p(-inside)
 
 
-def _between(low: int, high: int, ends: tuple[float, float], wanted: float) -> int:
+def _between(low: int, high: int, ends: tuple[float, float], target: float) -> int:
     span = ends[1] - ends[0]
-    part = (wanted - ends[0]) / span if span > 0 else 0.5
-    found = low + math.floor((high - low) * min(max(part, 0.0), 1.0))
-    return min(max(found, low + 1), high - 1)
+    part = (target - ends[0]) / span if span > 0 else 0.5
+    index = low + math.floor((high - low) * min(max(part, 0.0), 1.0))
+    return min(max(index, low + 1), high - 1)

@@ -51,8 +51,8 @@ def points_of(prior: Prior, most: int) -> tuple[Floats, Floats]:
     if len(values) <= most:
         return values, shares
     reached = (np.arange(most) + 0.5) / most
-    kept = np.minimum(np.searchsorted(np.cumsum(shares), reached), len(values) - 1)
-    return values[kept], np.full(most, 1 / most)
+    indices = np.minimum(np.searchsorted(np.cumsum(shares), reached), len(values) - 1)
+    return values[indices], np.full(most, 1 / most)
 
 
 def _table(prior: Prior) -> tuple[Floats, Floats]:
@@ -88,8 +88,8 @@ def chances(
     """Give P_C at a true sum, and P_P, for a guess of one row of the kind that is guessed."""
     most = int(np.ceil(TAILS * law.size))
     others = [Added(k.rows - (i == guessed), k.cells) for i, k in enumerate(kinds)]
-    rest = _rest([k for k in others if k.rows], shares)
-    noisy = np.maximum(required("scipy.signal").fftconvolve(rest, law.shares(most)), 0.0)
+    others_law = _sum_law([k for k in others if k.rows], shares)
+    noisy = np.maximum(required("scipy.signal").fftconvolve(others_law, law.shares(most)), 0.0)
     own = kinds[guessed].cells - kinds[guessed].cells.min()
     # One line for each sum that can be seen: how likely it is, value by value.
     seen = np.zeros((len(noisy) + int(own.max()), len(own)))
@@ -105,13 +105,13 @@ def chances(
     return float(law.shares(most) @ right), float(best.sum() / seen.sum())
 
 
-def _rest(kinds: Sequence[Added], shares: Floats) -> Floats:
+def _sum_law(kinds: Sequence[Added], shares: Floats) -> Floats:
     """Give the law of the sum of many rows, above the least that they can add."""
     wide = sum(k.rows * int(np.ptp(k.cells)) for k in kinds) + 1
-    found = np.ones(wide // 2 + 1, dtype=complex)
+    transformed = np.ones(wide // 2 + 1, dtype=complex)
     for kind in kinds:
         one = np.zeros(wide)
         np.add.at(one, kind.cells - kind.cells.min(), shares)
-        found *= np.fft.rfft(one) ** kind.rows
-    mass = np.maximum(np.fft.irfft(found, wide), 0.0)
+        transformed *= np.fft.rfft(one) ** kind.rows
+    mass = np.maximum(np.fft.irfft(transformed, wide), 0.0)
     return np.asarray(mass / mass.sum())

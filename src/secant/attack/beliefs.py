@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from secant.attack.goals import EXAMPLE, Attribute, place_of
+from secant.attack.goals import EXAMPLE, Attribute, number_of_text
 from secant.attack.priors import (
     Histogram,
     Normal,
@@ -66,8 +66,8 @@ def belief_of(
     if not is_placed(aim, facts, catalog):
         return _named(aim, facts)
     if isinstance(aim.center, str):
-        said = f"{aim.name} holds numbers or dates, and a text is guessed"
-        raise UsageError("USE-001", said)
+        message = f"{aim.name} holds numbers or dates, and a text is guessed"
+        raise UsageError("USE-001", message)
     return _on_a_line(aim, facts, catalog)
 
 
@@ -77,9 +77,9 @@ def is_placed(aim: Attribute, facts: ColumnFacts, catalog: Catalog | None) -> bo
     kind = table.type_of(aim.column) if table is not None else None
     if kind is not None:
         return kind.kind in _PLACED
-    known = [*(facts.values or ()), *(facts.range or ())]
-    if known:
-        return all(isinstance(v, _LINE) and not isinstance(v, bool) for v in known)
+    constants = [*(facts.values or ()), *(facts.range or ())]
+    if constants:
+        return all(isinstance(v, _LINE) and not isinstance(v, bool) for v in constants)
     return not isinstance(aim.center, str) and not any(isinstance(v, str) for v, _ in aim.numbers)
 
 
@@ -88,14 +88,14 @@ def is_placed(aim: Attribute, facts: ColumnFacts, catalog: Catalog | None) -> bo
 
 def _named(aim: Attribute, facts: ColumnFacts) -> tuple[Belief | None, str]:
     if aim.radius or (aim.center is not None and not isinstance(aim.center, str)):
-        said = f"the values of {aim.name} have no distance between them"
+        message = f"the values of {aim.name} have no distance between them"
         hint = f"write: {aim.name} exactly, or: {aim.name} is 'a value'"
-        raise UsageError("USE-001", said, hint=hint)
+        raise UsageError("USE-001", message, hint=hint)
     if aim.kind in ("normal", "histogram"):
         raise UsageError("USE-001", f"a {aim.kind} prior needs numbers or dates")
     if aim.kind == "values":
         names = [_text(value) for value, _ in aim.numbers]
-        return named(names, _given_shares(aim)), f"{len(names)} values that were named"
+        return named(names, _declared_shares(aim)), f"{len(names)} values that were named"
     belief = None if aim.kind else facts.belief
     declared = aim.kind == "uniform" or belief is not None
     if facts.values is not None:
@@ -117,8 +117,8 @@ def named(values: Sequence[str], shares: Sequence[Fraction] | None) -> Named:
     if not values or len(set(values)) < len(values):
         raise UsageError("USE-001", "a prior needs values, each once")
     parts = weights(list(range(len(values))), shares)
-    kept = [values[int(place)] for place in parts.values]
-    return Named(tuple(kept), parts.weights)
+    chosen = [values[int(index)] for index in parts.values]
+    return Named(tuple(chosen), parts.weights)
 
 
 # ── values on a line ─────────────────────────────────────────────────────────────────────────────
@@ -128,16 +128,16 @@ def _on_a_line(
     aim: Attribute, facts: ColumnFacts, catalog: Catalog | None
 ) -> tuple[Belief | None, str]:
     if aim.kind == "values":
-        places = [place_of(value) for value, _ in aim.numbers]
-        return weights(places, _given_shares(aim)), f"{len(places)} values that were named"
+        places = [number_of_text(value) for value, _ in aim.numbers]
+        return weights(places, _declared_shares(aim)), f"{len(places)} values that were named"
     belief = None if aim.kind else facts.belief
     declared = aim.kind == "uniform" or belief is not None
     if belief is not None and belief.kind == "weights":
         assert facts.values is not None
-        places = [place_of(value) for value in facts.values]
+        places = [number_of_text(value) for value in facts.values]
         return weights(places, belief.shares), "declared shares of the values"
     if aim.kind in ("", "uniform") and facts.range is None and facts.values is not None:
-        places = [place_of(v) for v in facts.values]
+        places = [number_of_text(v) for v in facts.values]
         return weights(places), "every declared value alike" + ASSUMED * (not declared)
     if facts.range is None:
         if aim.kind in ("normal", "histogram", "uniform"):
@@ -149,18 +149,22 @@ def _on_a_line(
         if facts.total is not None and not aim.radius and aim.center is None:
             return Alike(facts.total), f"{facts.total} values alike" + ASSUMED * (not declared)
         return None, "any"
-    low, high = (place_of(end) for end in facts.range)
+    low, high = (number_of_text(end) for end in facts.range)
     step = step_of(aim, facts, catalog)
     shown = f"[{facts.range[0]}, {facts.range[1]}]"
     stairs = "" if step is None else f" in steps of {float(step):g}"
     if belief is not None and belief.kind in ("normal", "histogram"):
         if belief.kind == "normal":
             assert belief.deviation is not None
-            bell: Normal | Histogram = normal(place_of(belief.mean), belief.deviation, low, high)
+            bell: Normal | Histogram = normal(
+                number_of_text(belief.mean), belief.deviation, low, high
+            )
         else:
-            bell = histogram([place_of(edge) for edge in belief.edges], belief.shares)
-        told = "declared normal, cut to " + shown if belief.kind == "normal" else "declared pieces"
-        return (bell if step is None else stepped(bell, low, step)), told + stairs
+            bell = histogram([number_of_text(edge) for edge in belief.edges], belief.shares)
+        description = (
+            "declared normal, cut to " + shown if belief.kind == "normal" else "declared pieces"
+        )
+        return (bell if step is None else stepped(bell, low, step)), description + stairs
     if aim.kind in ("", "uniform"):
         if aim.numbers:
             raise UsageError(
@@ -172,23 +176,23 @@ def _on_a_line(
     return (prior if step is None else stepped(prior, low, step)), described + stairs
 
 
-def _given_shares(aim: Attribute) -> list[Fraction] | None:
+def _declared_shares(aim: Attribute) -> list[Fraction] | None:
     shares = [s for _, s in aim.numbers]
-    given = [s for s in shares if s is not None]
-    if given and len(given) < len(shares):
+    defined = [s for s in shares if s is not None]
+    if defined and len(defined) < len(shares):
         raise UsageError("USE-001", "either all values of the prior have a share, or none has")
-    return given or None
+    return defined or None
 
 
 def _bell(aim: Attribute, low: Fraction, high: Fraction) -> Normal:
     if len(aim.numbers) != 2 or any(share is not None for _, share in aim.numbers):
         raise UsageError("USE-001", "a normal prior needs a mean and a deviation", hint=EXAMPLE)
     (mean, _), (deviation, _) = aim.numbers
-    return normal(place_of(mean), place_of(deviation), low, high)
+    return normal(number_of_text(mean), number_of_text(deviation), low, high)
 
 
 def _bins(aim: Attribute, low: Fraction, high: Fraction) -> Histogram:
-    edges, shares = [place_of(v) for v, _ in aim.numbers], [s for _, s in aim.numbers]
+    edges, shares = [number_of_text(v) for v, _ in aim.numbers], [s for _, s in aim.numbers]
     if len(shares) < 2 or shares[-1] is not None or None in shares[:-1]:
         raise UsageError(
             "USE-001",

@@ -93,10 +93,10 @@ def aimed(
 ) -> Aimed:
     """Look at a goal through one protection."""
     assert attacker.goal is not None
-    found = {aim: secret_of(aim, policy, protection, catalog) for aim in leaves(attacker.goal)}
+    secrets = {aim: secret_of(aim, policy, protection, catalog) for aim in leaves(attacker.goal)}
     columns = [(a.table, a.row, a.column) for a in leaves(attacker.goal)]
     twice = len(set(columns)) < len(columns)
-    return Aimed(attacker.goal, found, attacker.dependent, twice, protection.replace)
+    return Aimed(attacker.goal, secrets, attacker.dependent, twice, protection.replace)
 
 
 def chance(aim: Aimed, amounts: Sequence[Amount]) -> Chance:
@@ -111,8 +111,8 @@ def chance(aim: Aimed, amounts: Sequence[Amount]) -> Chance:
     pure = not any(delta for _, delta in spent.values())
     epsilons = {a: epsilon for a, (epsilon, _) in spent.items()}
     before, most = (_before(aim, aim.goal, most=up) for up in (False, True))
-    reach, steps = _reach(aim, epsilons), _steps(aim, spent)
-    posterior = _after(aim, epsilons, most, reach) if pure else None
+    log_ratio, steps = _log_ratio(aim, epsilons), _steps(aim, spent)
+    posterior = _after(aim, epsilons, most, log_ratio) if pure else None
     average = None if most is None else 1.0
     if most is not None and steps is not None:
         average = on_average(most, steps)
@@ -122,7 +122,7 @@ def chance(aim: Aimed, amounts: Sequence[Amount]) -> Chance:
             average = on_average(max(most, 1 - least), steps)
         elif posterior is not None:
             average = min(average, posterior)
-    whatever = added = added_at_most(reach) if pure and reach is not None else None
+    whatever = added = added_at_most(log_ratio) if pure and log_ratio is not None else None
     added_mean = None if steps is None else added_on_average(steps)
     if added is not None:
         added_mean = added if added_mean is None else min(added, added_mean)
@@ -141,41 +141,41 @@ def _before(aim: Aimed, goal: Goal, *, most: bool) -> float | None:
         if secret.open_because:
             return 1.0
         return secret.before_most if most else secret.before
-    found = _joined(goal, [_before(aim, part, most=most) for part in goal.parts], aim.apart)
-    return up(found) if most and found is not None else found
+    joined = _joined(goal, [_before(aim, part, most=most) for part in goal.parts], aim.apart)
+    return up(joined) if most and joined is not None else joined
 
 
 def _joined(goal: Formula, parts: Sequence[float | None], apart: bool) -> float | None:
     """Give the chance of a goal from those of its parts: of independent ones, or of any (attack.formula)."""
-    known = [part for part in parts if part is not None]
+    present = [part for part in parts if part is not None]
     if goal.joined_by == "and":
-        if not known or not apart:
-            return min(known, default=None)
-        return math.prod(known)  # a part of which nothing is known may be certain
-    if len(known) < len(parts):
+        if not present or not apart:
+            return min(present, default=None)
+        return math.prod(present)  # a part of which nothing is known may be certain
+    if len(present) < len(parts):
         return None
-    return 1 - math.prod(1 - part for part in known) if apart else min(1.0, sum(known))
+    return 1 - math.prod(1 - part for part in present) if apart else min(1.0, sum(present))
 
 
 def _after(
     aim: Aimed,
     spent: Mapping[Attribute, Fraction],
     most: float | None,
-    reach: Fraction | None,
+    magnitude: Fraction | None,
 ) -> float | None:
     """Bound the chance of the goal after any answer."""
     # All attributes as one secret: that holds whatever they have to do with each other.
-    bounds = [] if most is None or reach is None else [raised(most, reach)]
+    bounds = [] if most is None or magnitude is None else [raised(most, magnitude)]
     if not aim.dependent:
-        found = _bounded(aim, aim.goal, spent)
-        bounds += [] if found is None else [found]
+        bound = _bounded(aim, aim.goal, spent)
+        bounds += [] if bound is None else [bound]
     return min(bounds, default=None)
 
 
 def _bounded(aim: Aimed, goal: Goal, spent: Mapping[Attribute, Fraction]) -> float | None:
     if isinstance(goal, Attribute):
         return aim.secrets[goal].after(spent[goal])
-    found = _joined(goal, [_bounded(aim, part, spent) for part in goal.parts], aim.apart)
+    bound = _joined(goal, [_bounded(aim, part, spent) for part in goal.parts], aim.apart)
     # What is about one row only is one secret, however many attributes it has (attack.attribute).
     inside = [aim.secrets[leaf] for leaf in leaves(goal) if not aim.secrets[leaf].open_because]
     before = _before(aim, goal, most=True)
@@ -185,8 +185,8 @@ def _bounded(aim: Aimed, goal: Goal, spent: Mapping[Attribute, Fraction]) -> flo
         and all(s.apart is not None for s in inside)
     ):
         whole = raised(before, max(spent[s.aim] * (s.apart or 0) for s in inside))
-        found = whole if found is None else min(found, whole)
-    return None if found is None else up(found)
+        bound = whole if bound is None else min(bound, whole)
+    return None if bound is None else up(bound)
 
 
 def _formulas(goal: Goal) -> list[Formula]:
@@ -198,7 +198,7 @@ def _formulas(goal: Goal) -> list[Formula]:
 # ── everything at once ───────────────────────────────────────────────────────────────────────────
 
 
-def _reach(aim: Aimed, spent: Mapping[Attribute, Fraction]) -> Fraction | None:
+def _log_ratio(aim: Aimed, spent: Mapping[Attribute, Fraction]) -> Fraction | None:
     """Give how far the laws of the answers can be apart for two values of all attributes; None if any far."""
     total = Fraction(0)
     rows: dict[tuple[str, int], Fraction] = {}
@@ -225,14 +225,14 @@ def _steps(
         epsilon, delta = spent[secret.aim]
         if not epsilon and not delta:
             continue
-        found = _steps_of(secret, epsilon, delta, replace=aim.replace)
-        if found is None:
+        secret_steps = _steps_of(secret, epsilon, delta, replace=aim.replace)
+        if secret_steps is None:
             return None
         if secret.cell is None:
             e, d = rows.get(secret.row, (Fraction(0), Fraction(0)))
-            rows[secret.row] = max(e, found[0][0]), max(d, delta)
+            rows[secret.row] = max(e, secret_steps[0][0]), max(d, delta)
         else:
-            steps += found
+            steps += secret_steps
     return steps + list(rows.values())
 
 

@@ -21,14 +21,14 @@ LONGEST = 10_000
 DEEPEST = 20
 MOST_ATTRIBUTES = 50
 MOST_ROWS = 1_000
-_WORDS = re.compile(
+_TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')"
     r"|(?P<number>[-+]?(?:\d{4}-\d{2}-\d{2}|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)(?![\w.]))"
     r"|(?P<name>[^\W\d]\w*|\"[^\"]+\")"
     r"|(?P<mark>[][().,:%]))"
 )
 
-Place = Fraction | str
+Value = Fraction | str
 """A value: a number (days of the calendar for dates), or a text."""
 
 
@@ -40,11 +40,11 @@ class Attribute:
     column: str
     radius: Fraction
     """0 where the value itself must be hit."""
-    center: Place | None = None
+    center: Value | None = None
     """The middle of the one target that counts; None for the target that is most at risk."""
     kind: str = ""
     """The kind of prior; empty for what the policy's facts suggest."""
-    numbers: tuple[tuple[Place, Fraction | None], ...] = ()
+    numbers: tuple[tuple[Value, Fraction | None], ...] = ()
     """What stands in the parentheses of the prior: values, each with its share if one is given."""
     row: int = 1
     """Which row of the table: attributes with the same number are of the same row."""
@@ -79,8 +79,8 @@ class Allowed:
     """Whether it is about the average over answers; single ones may do better."""
 
     def __str__(self) -> str:
-        told = f"{'advantage ' if self.advantage else ''}at most {float(100 * self.share):g} %"
-        return told + " on average" * self.on_average
+        text = f"{'advantage ' if self.advantage else ''}at most {float(100 * self.share):g} %"
+        return text + " on average" * self.on_average
 
 
 @frozen
@@ -111,7 +111,7 @@ def leaves(goal: Goal) -> Iterator[Attribute]:
             yield from leaves(part)
 
 
-def words_of(goal: Goal) -> str:
+def goal_text(goal: Goal) -> str:
     """Write a goal."""
     if isinstance(goal, Attribute):
         return f"{goal.name} {_near(goal)}"
@@ -119,7 +119,7 @@ def words_of(goal: Goal) -> str:
         first = next(leaves(goal))
         names = ", ".join(leaf.column for leaf in leaves(goal))
         return f"{first.name.rpartition('.')[0]}.({names}) within {float(first.radius):g}"
-    parts = [words_of(p) if isinstance(p, Attribute) else f"({words_of(p)})" for p in goal.parts]
+    parts = [goal_text(p) if isinstance(p, Attribute) else f"({goal_text(p)})" for p in goal.parts]
     return f" {goal.joined_by} ".join(parts)
 
 
@@ -140,7 +140,7 @@ def parse_attacker(text: str) -> Attacker:
     return _Reader(text).attacker()
 
 
-def place_of(text: object) -> Fraction:
+def number_of_text(text: object) -> Fraction:
     """Read a number or a date; days count from the first day of the calendar."""
     if isinstance(text, str) and re.fullmatch(r"\s*'?\d{4}-\d{2}-\d{2}'?\s*", text):
         try:
@@ -160,13 +160,13 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.words: list[tuple[str, str]] = []
         self.at = 0
-        place = 0
-        while text[place:].strip():
-            found = _WORDS.match(text, place)
-            if found is None:
+        position = 0
+        while text[position:].strip():
+            match = _TOKEN.match(text, position)
+            if match is None:
                 raise UsageError("USE-001", "the attacker cannot be read", hint=EXAMPLE)
-            self.words.append((str(found.lastgroup), found[0].strip()))
-            place = found.end()
+            self.words.append((str(match.lastgroup), match[0].strip()))
+            position = match.end()
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────
 
@@ -176,23 +176,23 @@ class _Reader:
     def word(self) -> str:
         return self.words[self.at][1] if self.at < len(self.words) else ""
 
-    def is_next(self, *words: str) -> bool:
+    def is_next(self, *expected: str) -> bool:
         """Whether the next words are these."""
-        coming = [word.lower() for _, word in self.words[self.at : self.at + len(words)]]
-        return coming == list(words)
+        coming = [word.lower() for _, word in self.words[self.at : self.at + len(expected)]]
+        return coming == list(expected)
 
-    def skip(self, *words: str) -> bool:
+    def skip(self, *expected: str) -> bool:
         """Go past these words, if they are the next ones."""
-        if self.is_next(*words):
-            self.at += len(words)
+        if self.is_next(*expected):
+            self.at += len(expected)
             return True
         return False
 
-    def must(self, *words: str) -> None:
-        if not self.skip(*words):
-            found = self.word() or "the end"
-            said = f"the attacker cannot be read: {' '.join(words)!r} is missing before {found!r}"
-            raise UsageError("USE-001", said, hint=EXAMPLE)
+    def must(self, *expected: str) -> None:
+        if not self.skip(*expected):
+            next_word = self.word() or "the end"
+            message = f"the attacker cannot be read: {' '.join(expected)!r} is missing before {next_word!r}"
+            raise UsageError("USE-001", message, hint=EXAMPLE)
 
     def take(self) -> str:
         word = self.word()
@@ -201,8 +201,8 @@ class _Reader:
 
     def name(self) -> str:
         if self.kind() != "name":
-            said = f"the attacker cannot be read: a name is missing before {self.word() or 'the end'!r}"
-            raise UsageError("USE-001", said, hint=EXAMPLE)
+            message = f"the attacker cannot be read: a name is missing before {self.word() or 'the end'!r}"
+            raise UsageError("USE-001", message, hint=EXAMPLE)
         return self.take().strip('"').lower()
 
     # ── numbers ──────────────────────────────────────────────────────────────────────────────────
@@ -214,19 +214,19 @@ class _Reader:
 
     def chance(self, what: str) -> Fraction:
         """Read a chance, as a share of 1 or in percent."""
-        found = self.number(what)
-        found = found / 100 if self.skip("%") else found
-        if not 0 < found < 1:
+        number = self.number(what)
+        number = number / 100 if self.skip("%") else number
+        if not 0 < number < 1:
             raise UsageError("USE-001", f"{what} must lie between 0 and 1, or 0 % and 100 %")
-        return found
+        return number
 
-    def value(self) -> Place:
+    def value(self) -> Value:
         if self.kind() == "text":
             text = self.take()[1:-1].replace("''", "'")
-            return place_of(text) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else text
+            return number_of_text(text) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else text
         if self.kind() not in ("number", "name"):
             raise UsageError("USE-001", "a value of the attacker is missing", hint=EXAMPLE)
-        return place_of(self.take())
+        return number_of_text(self.take())
 
     # ── the sentence ─────────────────────────────────────────────────────────────────────────────
 
@@ -246,12 +246,12 @@ class _Reader:
             member = self.chance("the prior chance of membership")
         allowed = self.allowed()
         if self.at < len(self.words):
-            said = f"the attacker cannot be read from {self.word()!r} on"
-            raise UsageError("USE-001", said, hint=EXAMPLE)
-        found = Attacker(goal, member, table, dependent, allowed)
-        if len(found.attributes()) > MOST_ATTRIBUTES:
+            message = f"the attacker cannot be read from {self.word()!r} on"
+            raise UsageError("USE-001", message, hint=EXAMPLE)
+        parsed = Attacker(goal, member, table, dependent, allowed)
+        if len(parsed.attributes()) > MOST_ATTRIBUTES:
             raise UsageError("USE-001", f"an attacker has at most {MOST_ATTRIBUTES} attributes")
-        return found
+        return parsed
 
     def allowed(self) -> Allowed | None:
         advantage = self.skip("advantage")
@@ -291,12 +291,12 @@ class _Reader:
         return Attribute(table, column, radius, center, kind, numbers, row)
 
     def whole(self, what: str) -> int:
-        found = self.number(what)
-        if found.denominator != 1 or not 1 <= found <= MOST_ROWS:
+        number = self.number(what)
+        if number.denominator != 1 or not 1 <= number <= MOST_ROWS:
             raise UsageError("USE-001", f"{what} must be a whole number from 1 to {MOST_ROWS}")
-        return int(found)
+        return int(number)
 
-    def near(self) -> tuple[Fraction, Place | None]:
+    def near(self) -> tuple[Fraction, Value | None]:
         if self.skip("exactly"):
             return Fraction(0), None
         if self.skip("is"):
@@ -306,10 +306,10 @@ class _Reader:
         return radius, self.value() if self.skip("of") else None
 
     def radius(self) -> Fraction:
-        found = self.number("the radius")
-        if found < 0:
+        radius = self.number("the radius")
+        if radius < 0:
             raise UsageError("USE-001", "the radius must not be negative")
-        return found
+        return radius
 
     def ball(self, table: str, row: int) -> Formula:
         columns = [self.name()]
@@ -320,7 +320,7 @@ class _Reader:
             raise UsageError("USE-001", "a column of the attacker is named twice")
         self.must("within")
         radius = self.radius()
-        centers: list[Place | None] = [None] * len(columns)
+        centers: list[Value | None] = [None] * len(columns)
         if self.skip("of"):
             centers = self.corners(len(columns))
         parts = [
@@ -329,17 +329,17 @@ class _Reader:
         ]
         return Formula("and", tuple(parts), ball=True)
 
-    def corners(self, count: int) -> list[Place | None]:
+    def corners(self, count: int) -> list[Value | None]:
         self.must("(")
-        found: list[Place | None] = [self.value()]
+        corners: list[Value | None] = [self.value()]
         while self.skip(","):
-            found.append(self.value())
+            corners.append(self.value())
         self.must(")")
-        if len(found) != count:
+        if len(corners) != count:
             raise UsageError("USE-001", "the middle of the target has a number for each column")
-        return found
+        return corners
 
-    def prior(self) -> tuple[str, tuple[tuple[Place, Fraction | None], ...]]:
+    def prior(self) -> tuple[str, tuple[tuple[Value, Fraction | None], ...]]:
         if not self.skip("prior"):
             return "", ()
         kind = self.name()
@@ -347,15 +347,15 @@ class _Reader:
             raise UsageError(
                 "USE-001", f"there is no prior {kind}", hint=f"use {', '.join(PRIORS)}"
             )
-        found: list[tuple[Place, Fraction | None]] = []
+        pairs: list[tuple[Value, Fraction | None]] = []
         if self.skip("(") and not self.skip(")"):
-            found.append(self.pair())
+            pairs.append(self.pair())
             while self.skip(","):
-                found.append(self.pair())
+                pairs.append(self.pair())
             self.must(")")
-        return kind, tuple(found)
+        return kind, tuple(pairs)
 
-    def pair(self) -> tuple[Place, Fraction | None]:
+    def pair(self) -> tuple[Value, Fraction | None]:
         value = self.value()
         if not self.skip(":"):
             return value, None

@@ -101,25 +101,25 @@ def guess_probability(
     if near < 0:
         raise UsageError("USE-001", "the radius must not be negative")
     center = None if target is None else float(exact(target, "the target"))
-    asked = None if distance is None else exact(distance, "the distance") / exact(norm_weight, "")
-    if asked is not None and asked < 0:
+    shift = None if distance is None else exact(distance, "the distance") / exact(norm_weight, "")
+    if shift is not None and shift < 0:
         raise UsageError("USE-001", "the distance must not be negative")
-    found = guess_at_rate(prior, center, float(near), rate, logarithmic=logarithmic, shift=asked)
+    guess = guess_at_rate(prior, center, float(near), rate, logarithmic=logarithmic, shift=shift)
     scale = float(exact(norm_weight, "the weight in the norm"))
-    reach = None if found.distance is None else found.distance * scale
-    words = (
+    unscaled = None if guess.distance is None else guess.distance * scale
+    description = (
         f"before any answer a guess is within {_plain(near)} with probability "
-        f"{percent(found.prior)}; after answers that cost epsilon {_plain(epsilon_of(epsilon))} in total, "
-        f"with at most {percent(found.posterior, up=True)}, whatever they are"
+        f"{percent(guess.prior)}; after answers that cost epsilon {_plain(epsilon_of(epsilon))} in total, "
+        f"with at most {percent(guess.posterior, up=True)}, whatever they are"
     )
     return Guess(
-        found.prior,
-        found.posterior,
-        found.advantage,
-        found.center,
-        reach,
-        found.by_distance,
-        words,
+        guess.prior,
+        guess.posterior,
+        guess.advantage,
+        guess.center,
+        unscaled,
+        guess.by_distance,
+        description,
     )
 
 
@@ -144,13 +144,13 @@ def guess_at_rate(
         shape = spread(prior, logarithmic=logarithmic)
         before = _largest(shape, 0.0, radius, center)
         after = _largest(shape, fall, radius, center) if rate else before
-    posterior, best, reach = max(after.bound, before.found), 1.0, None
+    posterior, best, distance = max(after.bound, before.found), 1.0, None
     if shape is not None and not _possible(shape, after.center, radius):
         posterior, best = 0.0, 0.0
     elif shape is not None and not _drowned(shape, fall):
-        best, reach = _by_distance(shape, after.center, radius, fall, shift)
+        best, distance = _by_distance(shape, after.center, radius, fall, shift)
     gain = max(0.0, posterior - before.found)
-    return Guess(before.found, posterior, gain, after.center, reach, best, "")
+    return Guess(before.found, posterior, gain, after.center, distance, best, "")
 
 
 def bound_at_rate(
@@ -162,8 +162,8 @@ def bound_at_rate(
         assert isinstance(prior, Uniform)
         return _even(prior, fall, radius).bound
     shape = spread(prior, logarithmic=logarithmic)
-    found = _largest(shape, fall, radius, center)
-    return found.bound if _possible(shape, found.center, radius) else 0.0
+    extreme = _largest(shape, fall, radius, center)
+    return extreme.bound if _possible(shape, extreme.center, radius) else 0.0
 
 
 def membership_probability(
@@ -185,15 +185,15 @@ def membership_at(epsilon: Fraction, prior: Fraction, delta: Fraction) -> Member
     fall = math.exp(-_float_up(epsilon))
     posterior = _up(p / (p + fall * (1 - p))) if not delta else None
     average = _up(max(p + (1 - p) * d, 1 - p + p * d, (1 + d * fall) / (1 + fall)))
-    words = f"somebody who is in the data with probability {percent(p)} beforehand "
+    description = f"somebody who is in the data with probability {percent(p)} beforehand "
     if posterior is not None:
-        words += f"is known to be with at most {percent(posterior, up=True)} after any answer"
+        description += f"is known to be with at most {percent(posterior, up=True)} after any answer"
     else:
-        words += (
+        description += (
             f"is told right, in or out, with at most {percent(average, up=True)} on average; "
             "single answers are not bounded, because delta is not 0"
         )
-    return Membership(p, posterior, average, words)
+    return Membership(p, posterior, average, description)
 
 
 def percent(share: float, *, up: bool = False) -> str:

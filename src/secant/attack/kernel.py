@@ -27,8 +27,8 @@ class Kernel:
     @property
     def magnitude(self) -> float:
         """The largest logarithm that occurs: rounding errors of results grow with it."""
-        found = np.concatenate([self.left[1:], self.right[:-1], self.pieces.heights])
-        return float(np.max(np.abs(found[np.isfinite(found)])))
+        values = np.concatenate([self.left[1:], self.right[:-1], self.pieces.heights])
+        return float(np.max(np.abs(values[np.isfinite(values)])))
 
 
 def kernel_of(pieces: Pieces, rate: float) -> Kernel:
@@ -84,16 +84,16 @@ def left_of(kernel: Kernel, places: Floats) -> Floats:
 def right_of(kernel: Kernel, places: Floats) -> Floats:
     """Give ln ∫ f(x)·exp(−k(x − q)) dx over x ≥ q, for every place q."""
     i = _piece(kernel, places)
-    rest = kernel.pieces.edges[i + 1] - places
-    part = log_density(kernel, places) + _log_integral(kernel.rate - kernel.pieces.slopes[i], rest)
-    return np.logaddexp(kernel.right[i + 1] - kernel.rate * rest, part)
+    width = kernel.pieces.edges[i + 1] - places
+    part = log_density(kernel, places) + _log_integral(kernel.rate - kernel.pieces.slopes[i], width)
+    return np.logaddexp(kernel.right[i + 1] - kernel.rate * width, part)
 
 
 def log_less(whole: Floats, part: Floats) -> Floats:
     """Give ln(exp(whole) − exp(part)), −inf where nothing is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        rest = -np.expm1(np.minimum(part - whole, 0.0))
-        return np.where(np.isneginf(whole), -np.inf, whole + np.log(rest))
+        ratio = -np.expm1(np.minimum(part - whole, 0.0))
+        return np.where(np.isneginf(whole), -np.inf, whole + np.log(ratio))
 
 
 def lowest_density(kernel: Kernel, starts: Floats, stops: Floats) -> Floats:

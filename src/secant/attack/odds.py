@@ -48,8 +48,8 @@ def on_average(prior: float, steps: Iterable[tuple[Fraction, Fraction]]) -> floa
     if total > FARTHEST or slack >= 1:
         return 1.0
     more = math.exp(total) * prior + slack
-    rest = math.exp(-total) * max(0.0, (1 - prior) * (1 - 1e-12) - slack)
-    return up(min(1.0, more, 1 - rest * (1 - 1e-12)))
+    complement = math.exp(-total) * max(0.0, (1 - prior) * (1 - 1e-12) - slack)
+    return up(min(1.0, more, 1 - complement * (1 - 1e-12)))
 
 
 def together(steps: Iterable[tuple[Fraction, Fraction]]) -> tuple[float, float]:

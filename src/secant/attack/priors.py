@@ -159,10 +159,10 @@ def _finite(value: Number, what: str) -> float:
     return float(number)
 
 
-def _shares(given: Sequence[Number], count: int) -> list[float]:
-    if len(given) != count:
+def _shares(stated: Sequence[Number], count: int) -> list[float]:
+    if len(stated) != count:
         raise UsageError("USE-001", "a prior needs one share for each value or bin")
-    parts = [exact(part, "a share of the prior") for part in given]
+    parts = [exact(part, "a share of the prior") for part in stated]
     total = sum(parts)
     if any(part < 0 for part in parts) or total <= 0:
         raise UsageError("USE-001", "shares of a prior must be at least 0, and not all 0")
@@ -207,12 +207,12 @@ def stepped(prior: Normal | Histogram, first: Number, step: Number) -> Weights:
         # The last edge belongs to the last bin, every other one to the bin that it opens.
         places = np.searchsorted(prior.edges, values, side="right") - 1
         places = np.clip(places, 0, len(prior.weights) - 1)
-        held = np.bincount(places, minlength=len(prior.weights))
-        if np.any((held == 0) & (np.array(prior.weights) > 0)):
+        counts = np.bincount(places, minlength=len(prior.weights))
+        if np.any((counts == 0) & (np.array(prior.weights) > 0)):
             raise UsageError(
                 "USE-001", "a bin of the prior holds no value that the column can take"
             )
-        shares = np.array(prior.weights)[places] / held[places]
+        shares = np.array(prior.weights)[places] / counts[places]
     return weights(values.tolist(), shares.tolist())
 
 
@@ -258,8 +258,8 @@ def _bins(prior: Histogram, logarithmic: bool) -> Pieces:
 
 def _bell(prior: Normal, logarithmic: bool) -> Pieces:
     """Put chords under the logarithm of the bell; `slack` is how far it can be from them."""
-    wanted = math.ceil((prior.high - prior.low) / prior.deviation * FINE)
-    count = min(max(wanted, 200), MOST_PIECES // 2 if logarithmic else MOST_PIECES)
+    pieces = math.ceil((prior.high - prior.low) / prior.deviation * FINE)
+    count = min(max(pieces, 200), MOST_PIECES // 2 if logarithmic else MOST_PIECES)
     values = np.linspace(prior.low, prior.high, count + 1)
     places = values
     if logarithmic:

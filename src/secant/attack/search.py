@@ -88,9 +88,9 @@ def _inside(
     before, after = np.maximum(first - 1, 0), np.minimum(last + 1, end)
     outer_left = np.exp(-rate * (places[peak] - places[before])) * left[before]
     outer_right = np.exp(-rate * (places[after] - places[peak])) * right[after]
-    found = left[peak] + right[peak] - atoms.shares[peak]
-    found = found - np.where(first > 0, outer_left, 0.0) - np.where(last < end, outer_right, 0.0)
-    return np.maximum(found, atoms.shares[peak])
+    mass = left[peak] + right[peak] - atoms.shares[peak]
+    mass = mass - np.where(first > 0, outer_left, 0.0) - np.where(last < end, outer_right, 0.0)
+    return np.maximum(mass, atoms.shares[peak])
 
 
 def windows_of(atoms: Atoms, radius: float, center: float | None) -> tuple[Places, Places]:
@@ -159,14 +159,14 @@ def largest_of_density(pieces: Pieces, rate: float, radius: float, center: float
     fresh, bounds = boxes, np.array([1.0])
     given_up, best, where, looked_at, rounds = 0.0, 0.0, sum(ends) / 2, 0, 0
     while len(bounds):
-        found, centers = _found(kernel, fresh, radius)
-        top = int(np.argmax(found))
-        if found[top] > best:
-            best, where = float(found[top]), float(centers[top])
+        values, centers = _reached(kernel, fresh, radius)
+        top = int(np.argmax(values))
+        if values[top] > best:
+            best, where = float(values[top]), float(centers[top])
         open_ones = bounds > best * (1 + NEAR_ENOUGH * 10_000 ** (looked_at / MOST_BOXES))
         given_up = max(given_up, float(np.max(bounds[~open_ones], initial=0.0)))
         boxes, bounds = boxes.chosen(open_ones), bounds[open_ones]
-        looked_at, rounds = looked_at + len(found), rounds + 1
+        looked_at, rounds = looked_at + len(values), rounds + 1
         if not len(bounds) or looked_at > MOST_BOXES or rounds > MOST_ROUNDS:
             given_up = max(given_up, float(np.max(bounds, initial=0.0)))
             break
@@ -192,7 +192,7 @@ def window(kernel: Kernel, centers: Floats, radius: float) -> tuple[Floats, Floa
     return np.clip(left, edges[0], edges[-1]), np.clip(right, edges[0], edges[-1])
 
 
-def _found(kernel: Kernel, boxes: Boxes, radius: float) -> tuple[Floats, Floats]:
+def _reached(kernel: Kernel, boxes: Boxes, radius: float) -> tuple[Floats, Floats]:
     """Give the share that is really reached in the middle of each box."""
     centers = (boxes.g1 + boxes.g2) / 2
     start, stop = window(kernel, centers, radius)

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from secant.attack.beliefs import Alike, Belief, Named, belief_of, is_placed, step_of
-from secant.attack.goals import Attribute, place_of
+from secant.attack.goals import Attribute, number_of_text
 from secant.attack.guess import bound_at_rate, guess_at_rate
 from secant.attack.odds import raised
 from secant.attack.priors import ends_of
@@ -78,12 +78,12 @@ class Secret:
             return self.before_most
         bounds = []
         if self.cell is not None:
-            bounds.append(self._moved(epsilon, self.cell))
+            bounds.append(self._chance_after(epsilon, self.cell))
         if self.apart is not None:
             bounds.append(raised(self.before_most, epsilon * self.apart))
         return min(bounds)
 
-    def _moved(self, epsilon: Fraction, cell: Cell) -> float:
+    def _chance_after(self, epsilon: Fraction, cell: Cell) -> float:
         assert self.before_most is not None
         rate = epsilon * cell.weight
         if isinstance(self.belief, (Named, Alike)):
@@ -92,18 +92,18 @@ class Secret:
         if cell.measure == "sqrt":
             assert cell.width is not None, "there is no cell without a range"
             return raised(self.before_most, epsilon * cell.width)
-        center = None if self.aim.center is None else float(place_of(self.aim.center))
-        found = bound_at_rate(
+        center = None if self.aim.center is None else float(number_of_text(self.aim.center))
+        bound = bound_at_rate(
             self.belief, center, float(self.aim.radius), rate, logarithmic=cell.measure == "ln"
         )
-        return max(found, self.before_most)  # more was told, so not less is known
+        return max(bound, self.before_most)  # more was told, so not less is known
 
     def width(self) -> Fraction | None:
         """Give how far apart two values are at most, in units of ε; None if there is no such number."""
         if self.open_because:
             return Fraction(0)
-        known = [w for w in (self.apart, self.cell.width if self.cell else None) if w is not None]
-        return min(known) if known else None
+        widths = [w for w in (self.apart, self.cell.width if self.cell else None) if w is not None]
+        return min(widths) if widths else None
 
 
 def secret_of(
@@ -114,15 +114,15 @@ def secret_of(
     if facts.exact:
         return Secret(aim, f"{aim.name} is declared exact, so there is nothing left to guess")
     if aim.table not in tables_of(policy, protection):
-        words = f"{aim.table} is not among its tables, so it is public to this protection"
-        return Secret(aim, words)
+        reason = f"{aim.table} is not among its tables, so it is public to this protection"
+        return Secret(aim, reason)
     belief, described = belief_of(aim, facts, catalog)
     cell, apart = None, None
     if protection.kind in ("cells", "rows+cells"):
         weight = weight_of(protection, aim.table, aim.column)
         if weight is None and protection.kind == "cells":
-            words = f"{aim.name} is not in its norm, so it is public to this protection"
-            return Secret(aim, words)
+            reason = f"{aim.name} is not in its norm, so it is public to this protection"
+            return Secret(aim, reason)
         if weight is not None:
             cell = _cell(weight, aim, facts, belief, catalog)
         if aim.table in protection.add_remove:
@@ -165,9 +165,9 @@ def _before(aim: Attribute, belief: Belief | None) -> tuple[float | None, float 
         else:
             share = 0.0
         return share, min(1.0, math.nextafter(share, 1)) if share else 0.0
-    center = None if aim.center is None else float(place_of(aim.center))
-    found = guess_at_rate(belief, center, float(aim.radius), Fraction(0))
-    return found.prior, found.posterior
+    center = None if aim.center is None else float(number_of_text(aim.center))
+    guess = guess_at_rate(belief, center, float(aim.radius), Fraction(0))
+    return guess.prior, guess.posterior
 
 
 # ── how far apart ────────────────────────────────────────────────────────────────────────────────
@@ -198,25 +198,25 @@ def _cell(
             )
         # Two texts are the same, or one unit apart (attack.text).
         return Cell(factor, measure, factor, factor, factor if factor <= 1 else None)
-    known = [place_of(value) for value in facts.range or facts.values or ()]
-    if known and belief is not None and not isinstance(belief, (Named, Alike)):
-        known += [Fraction(end) for end in ends_of(belief)]  # the attacker may believe in more
-    if not known:
+    constants = [number_of_text(value) for value in facts.range or facts.values or ()]
+    if constants and belief is not None and not isinstance(belief, (Named, Alike)):
+        constants += [Fraction(end) for end in ends_of(belief)]  # the attacker may believe in more
+    if not constants:
         if measure == "sqrt":
             raise UsageError("USE-001", "a distance in sqrt needs a declared range")
         return Cell(factor, measure, None, None, None)
-    low, high = min(known), max(known)
+    low, high = min(constants), max(constants)
     step = step_of(aim, facts, catalog)
     if measure != "x":
-        reach = _span(low, high, measure) * factor
+        width = _span(low, high, measure) * factor
         # A middle in ln or √ need not be a value: every value is within the whole range of one that is.
-        return Cell(factor, measure, reach, reach, Fraction(1) if step is None else None)
-    reach = (high - low) * factor
+        return Cell(factor, measure, width, width, Fraction(1) if step is None else None)
+    width = (high - low) * factor
     if step is None:
-        return Cell(factor, measure, reach, reach / 2, Fraction(1))
+        return Cell(factor, measure, width, width / 2, Fraction(1))
     most = math.ceil(math.ceil((high - low) / step) / 2) * step * factor
     at_once = math.floor(1 / (step * factor)) * step * factor
-    return Cell(factor, measure, reach, min(reach, most), at_once or None)
+    return Cell(factor, measure, width, min(width, most), at_once or None)
 
 
 def _span(low: Fraction, high: Fraction, measure: Measure) -> Fraction:

@@ -60,12 +60,14 @@ class Drawing:
 
     def database(self, draw: random.Random) -> Database:
         """Draw all tables, more often full than not: limits are met only where there are many rows."""
-        found = {}
+        database = {}
         for table in self.tables:
             most = self._most(table)
             count = most if draw.random() < FULL else draw.randint(0, most)
-            found[table] = self._kept(table, [self.row(table, draw) for _ in range(count)])
-        return found
+            database[table] = self._with_distinct_keys(
+                table, [self.row(table, draw) for _ in range(count)]
+            )
+        return database
 
     def changed(self, database: Database, draw: random.Random) -> Database:
         """Change one table a little: a row more, a row less, a row twice, or another value."""
@@ -82,7 +84,7 @@ class Drawing:
             row = draw.choice(rows)
             column, kind = draw.choice(self._table(table).columns)
             row[column.lower()] = self.value(table, column.lower(), kind, draw)
-        return {**database, table: self._kept(table, rows)}
+        return {**database, table: self._with_distinct_keys(table, rows)}
 
     def pool(self, draw: random.Random) -> dict[str, list[Row]]:
         """Draw rows that may come or take the place of others."""
@@ -103,19 +105,19 @@ class Drawing:
         facts = self.policy.column(table, column)
         if self._identifies(table, column) and not facts.values:
             return as_kind(draw.choice(IDS), kind)
-        found: list[object] = []
+        values: list[object] = []
         if chance > 1 - WILD:
-            found = list(_POOLS.get(kind.kind, ()))
+            values = list(_POOLS.get(kind.kind, ()))
         elif facts.values:
-            found = list(facts.values[:2])  # few, so that rows meet in groups
+            values = list(facts.values[:2])  # few, so that rows meet in groups
         elif facts.range:
             low, high = facts.range
-            found = [low, high, high, *[x for x in self.constants if _within(x, low, high)]]
+            values = [low, high, high, *[x for x in self.constants if _within(x, low, high)]]
         else:
-            found = [x for x in self.constants if as_kind(x, kind) is not None]
-            found += _POOLS.get(kind.kind, ())
-        made = [x for x in (as_kind(f, kind) for f in found) if x is not None]
-        return draw.choice(made) if made else as_kind(draw.choice(IDS), kind)
+            values = [x for x in self.constants if as_kind(x, kind) is not None]
+            values += _POOLS.get(kind.kind, ())
+        usable = [x for x in (as_kind(f, kind) for f in values) if x is not None]
+        return draw.choice(usable) if usable else as_kind(draw.choice(IDS), kind)
 
     def _most(self, table: str) -> int:
         """Give how many rows are drawn at most."""
@@ -123,9 +125,9 @@ class Drawing:
         return min(LARGEST, max([MOST_ROWS, *(limit + 2 for limit in limits)]))
 
     def _table(self, name: str) -> Table:
-        found = self.catalog.table(name)
-        assert found is not None, "tables of the catalog are drawn"
-        return found
+        table = self.catalog.table(name)
+        assert table is not None, "tables of the catalog are drawn"
+        return table
 
     def _identifies(self, table: str, column: str) -> bool:
         """Whether a column is a key or a reference: rows must meet in it."""
@@ -136,34 +138,34 @@ class Drawing:
             column in facts.key or column in facts.references or (table, column) in targets | units
         )
 
-    def _kept(self, table: str, rows: list[Any]) -> list[Row]:
+    def _with_distinct_keys(self, table: str, rows: list[Any]) -> list[Row]:
         """Give other ids to rows that the engine, or the check of a public key, would not let be."""
         keys = [tuple(c.lower() for c in key) for key in self._table(table).unique]
         if table in self.public and self.policy.facts(table).key:
             keys.append(self.policy.facts(table).key)
         kinds = {c.lower(): kind for c, kind in self._table(table).columns}
-        kept: list[Row] = []
+        distinct: list[Row] = []
         seen: dict[tuple[str, ...], set[Any]] = {key: set() for key in keys}
         for row in map(dict, rows):
             for key in keys:
                 for other in range(1, LARGEST + 2):
-                    if _held(row, key) not in seen[key]:
+                    if _key_values(row, key) not in seen[key]:
                         break
                     row[key[-1]] = as_kind(other, kinds[key[-1]])
-            if all(_held(row, key) not in seen[key] for key in keys):
-                kept.append(row)
+            if all(_key_values(row, key) not in seen[key] for key in keys):
+                distinct.append(row)
                 for key in keys:
-                    seen[key].add(_held(row, key))
-        return kept
+                    seen[key].add(_key_values(row, key))
+        return distinct
 
 
-def _held(row: Row, key: tuple[str, ...]) -> tuple[Any, ...]:
+def _key_values(row: Row, key: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(same_key(row[c]) for c in key)
 
 
 def constants_of(plans: Iterable[n.Node]) -> tuple[object, ...]:
     """Give what plans compare with, and the whole numbers beside."""
-    found: list[object] = []
+    constants: list[object] = []
     for plan in plans:
         for node in n.walk(plan):
             if (
@@ -171,10 +173,10 @@ def constants_of(plans: Iterable[n.Node]) -> tuple[object, ...]:
                 and node.value is not None
                 and not isinstance(node.value, bool)
             ):
-                found.append(node.value)
+                constants.append(node.value)
                 if isinstance(node.value, (int, Decimal)):
-                    found += [node.value + 1, node.value - 1]
-    return tuple(dict.fromkeys(x for x in found if not isinstance(x, tuple)))[:60]
+                    constants += [node.value + 1, node.value - 1]
+    return tuple(dict.fromkeys(x for x in constants if not isinstance(x, tuple)))[:60]
 
 
 def as_kind(value: object, kind: Type) -> Any:
@@ -187,10 +189,10 @@ def as_kind(value: object, kind: Type) -> Any:
         if kind.kind == "DOUBLE" and isinstance(value, (int, Decimal, float, Fraction)):
             return float(value)
         if kind.kind == "DECIMAL" and isinstance(value, (int, Decimal, Fraction)):
-            made = (
+            number = (
                 Decimal(Fraction(value).numerator) / Decimal(Fraction(value).denominator)
             ).quantize(Decimal(1).scaleb(-kind.scale))
-            return made if abs(made) < Decimal(10) ** (kind.precision - kind.scale) else None
+            return number if abs(number) < Decimal(10) ** (kind.precision - kind.scale) else None
         if kind.kind == "TEXT" and isinstance(value, (str, int)):
             return str(value)
         if kind.kind == "DATE" and isinstance(value, date):

@@ -26,23 +26,23 @@ def owners_of(
     rows = database[table]
     if table == unit[0]:
         return [_single(row[unit[1]]) for row in rows]
-    found: list[set[Any]] = [set() for _ in rows]
+    owners_by_row: list[set[Any]] = [set() for _ in rows]
     for column, (parent, key) in policy.facts(table).references.items():
         if not leads(parent, policy, unit, {table}):
             continue
         if (parent, key) == unit:
-            for owners, row in zip(found, rows, strict=True):
+            for owners, row in zip(owners_by_row, rows, strict=True):
                 owners |= _single(row[column])
             continue
         above = owners_of(parent, policy, unit, database)
-        for owners, row in zip(found, rows, strict=True):
+        for owners, row in zip(owners_by_row, rows, strict=True):
             if row[column] is None:
                 continue
             for parent_row, parent_owners in zip(database[parent], above, strict=True):
                 value = parent_row[key]
                 if value is not None and compare(value, row[column]) == 0:
                     owners |= parent_owners
-    return [owners or {NOBODY} for owners in found]
+    return [owners or {NOBODY} for owners in owners_by_row]
 
 
 def _single(value: Any) -> set[Any]:
@@ -73,8 +73,8 @@ def neighbors(
     if protection.kind == "unit":
         yield from _without_units(database, policy, protection)
         return
-    found = _with_other_rows(database, protection, pool)
-    yield from (other for other in found if can_be(other, catalog))
+    others = _with_other_rows(database, protection, pool)
+    yield from (other for other in others if can_be(other, catalog))
 
 
 def can_be(database: Database, catalog: Catalog) -> bool:
@@ -83,10 +83,10 @@ def can_be(database: Database, catalog: Catalog) -> bool:
         table = catalog.table(name)
         assert table is not None, "a database holds tables of the catalog"
         for key in table.unique:
-            held = [
+            keys = [
                 tuple(same_key(r[c]) for c in key) for r in rows if None not in (r[c] for c in key)
             ]
-            if len(held) != len(set(held)):
+            if len(keys) != len(set(keys)):
                 return False
     return True
 
@@ -99,12 +99,12 @@ def _with_other_rows(
         rows = list(database[table])
         extra = [dict(r) for r in pool.get(table, ())]
         for index in range(len(rows)):
-            rest = rows[:index] + rows[index + 1 :]
+            remaining = rows[:index] + rows[index + 1 :]
             if protection.replace:
                 for row in extra + rows[:2]:
                     yield {**database, table: [*rows[:index], row, *rows[index + 1 :]]}
             else:
-                yield {**database, table: rest}
+                yield {**database, table: remaining}
         if not protection.replace:
             for row in extra:
                 yield {**database, table: [*rows, row]}

@@ -179,9 +179,9 @@ class _Search:
                 yield release, release.keys, snapshot.session
 
     def _protection(self, certificate: Certificate) -> Protection:
-        found = self.connection.policy.protection(certificate.protection)
-        assert found is not None, "a certificate speaks of a protection of the policy"
-        return found
+        named = self.connection.policy.protection(certificate.protection)
+        assert named is not None, "a certificate speaks of a protection of the policy"
+        return named
 
     def _tried(self, database: Database, drawing: Drawing, until: float) -> Fraction:
         """Try all neighbors of a database; give the largest ratio."""
@@ -208,8 +208,8 @@ class _Search:
                         self.engine.put(other)
                         after = _read(job, keys, session)
                         self.found.pairs += 1
-                        for claim, certified, moved in _claims(job, name, before, after):
-                            most = max(most, self._noted(claim, certified, moved, database, other))
+                        for claim, certified, change in _claims(job, name, before, after):
+                            most = max(most, self._noted(claim, certified, change, database, other))
                     self.engine.put(everywhere)
         except SecantError as error:
             if error.code not in (
@@ -220,12 +220,12 @@ class _Search:
         return most
 
     def _noted(
-        self, claim: Claim, certified: Fraction, moved: Fraction, before: Database, after: Database
+        self, claim: Claim, certified: Fraction, change: Fraction, before: Database, after: Database
     ) -> Fraction:
-        ratio = moved / certified if certified else Fraction(2 if moved else 0)
-        known = self.found.worst.get(claim)
-        if known is None or ratio > known.ratio:
-            self.found.worst[claim] = Worst(certified, moved, ratio, before, after)
+        ratio = change / certified if certified else Fraction(2 if change else 0)
+        worst = self.found.worst.get(claim)
+        if worst is None or ratio > worst.ratio:
+            self.found.worst[claim] = Worst(certified, change, ratio, before, after)
         return ratio
 
 
@@ -247,17 +247,17 @@ def _read(
     job: ReleasePlan, keys: Mapping[str, Keys | None], engine: Session
 ) -> dict[str, _Figures]:
     """Read all releases; later ones read constants, the same ones of all databases (workflow.staged)."""
-    found = {}
+    figures = {}
     session = stage(engine, _constants(job))
     for b in job.prepared.bounded:
         cut: dict[tuple[str, int], Mapping[Any, Fraction]] = {}
         above: dict[str, tuple[int, ...]] = {}
         for index, units in enumerate(job.readings[b.release.name].units.values()):
             _read_units(b, job, units, index, session, cut, above)
-        found[b.release.name] = _Figures(
+        figures[b.release.name] = _Figures(
             unsealed(b, job, keys[b.release.name], session), cut, above
         )
-    return found
+    return figures
 
 
 def _constants(job: ReleasePlan) -> dict[str, n.Values]:
@@ -278,27 +278,27 @@ def _read_units(
     cut: dict[tuple[str, int], Mapping[Any, Fraction]],
     above: dict[str, tuple[int, ...]],
 ) -> None:
-    made, measures = units.made, {m.column: m for m in b.release.measures}
+    contributions, measures = units.made, {m.column: m for m in b.release.measures}
     name = b.release.name
     tallies: Mapping[str, Tally] = {}
 
     def steps(column: str, value: Any) -> int:
         return in_steps(value, measures[column])
 
-    if made.at_once is not None:
-        found = session.rows(job.statements[numbered(f"{name} units", index)])
-        tallies = read_tallies(made.at_once, found, steps)
+    if contributions.at_once is not None:
+        fetched = session.rows(job.statements[numbered(f"{name} units", index)])
+        tallies = read_tallies(contributions.at_once, fetched, steps)
         for column, noise in units.clipped.items():
             for limit, value in zip(noise.bound.limits, tallies[column].cut, strict=True):
                 cut[column, limit] = {(): Fraction(value)}
     else:
-        if made.above is not None:
-            found = session.rows(job.statements[numbered(f"{name} above", index)])
-            tallies = read_tallies(made.above, found, steps)
+        if contributions.above is not None:
+            fetched = session.rows(job.statements[numbered(f"{name} above", index)])
+            tallies = read_tallies(contributions.above, fetched, steps)
         parts = {c: x.bound.limits for c, x in units.clipped.items()}
-        for place in range(4 if parts else 0):
-            chosen = {c: x[(len(x) - 1) * place // 3] for c, x in parts.items()}
-            plan = made.clipped(chosen)
+        for part in range(4 if parts else 0):
+            chosen = {c: x[(len(x) - 1) * part // 3] for c, x in parts.items()}
+            plan = contributions.clipped(chosen)
             width = len(plan.keys)
             rows = session.rows(lower(plan, session.dialect))
             for i, call in enumerate(plan.aggregations):

@@ -126,7 +126,7 @@ def _by_exchange(gamma: Fraction | None, m: int | None) -> Design:
         m = max(1, math.ceil(1 / gamma) - 1)
     k = math.ceil((1 - gamma) * (m + 1))
     if k > m:
-        raise _out_of_reach(m, Fraction(1, m + 1), math.ceil(1 / gamma) - 1)
+        raise _unreachable(m, Fraction(1, m + 1), math.ceil(1 / gamma) - 1)
     return Design("exchangeability", m, k, gamma)
 
 
@@ -142,7 +142,7 @@ def _by_binomial(gamma: Fraction | None, m: int | None, rho: Fraction) -> Design
     if m < least:
         with working_precision(128):
             reached = upper(-(ball(rho).log() / m).expm1())
-        raise _out_of_reach(m, reached, least)
+        raise _unreachable(m, reached, least)
     k = min(m, max(1, math.ceil(special.bdtrik(float(1 - rho), m, float(1 - gamma))) + 1))
     # the float says where to look; exact tails say which k is the first that suffices
     while k < m and not _rare(m, k, gamma, rho):
@@ -180,7 +180,7 @@ def _by_dkw(gamma: Fraction | None, m: int | None) -> Design:
         return Design("dkw", m, m, reached, rho)
     k = _least_k(gamma, rho, m)
     if k > m:
-        raise _out_of_reach(m, reached, _least_m(gamma, _rho_for_gamma(gamma)))
+        raise _unreachable(m, reached, _least_m(gamma, _rho_for_gamma(gamma)))
     return Design("dkw", m, k, gamma, rho)
 
 
@@ -208,7 +208,7 @@ def _band(rho: Fraction, m: int) -> Ball:
     return ball(rho) + (-ball(rho).log() / (2 * m)).sqrt()
 
 
-def _out_of_reach(m: int, reached: Fraction, needed: int) -> UsageError:
+def _unreachable(m: int, reached: Fraction, needed: int) -> UsageError:
     return UsageError(
         "USE-001",
         f"gamma cannot be reached with m = {m} samples",

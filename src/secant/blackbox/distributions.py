@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from secant.blackbox.records import size_of, taken
+from secant.blackbox.records import selected, size_of
 from secant.errors import UsageError, public_api
 from secant.numeric.parameters import exact, positive
 from secant.records import frozen
@@ -77,7 +77,7 @@ class _Resampled:
     records: Any
 
     def __call__(self, count: int, generator: Generator) -> Any:
-        drawn = taken(self.records, generator.integers(size_of(self.records), size=count))
+        drawn = selected(self.records, generator.integers(size_of(self.records), size=count))
         # a label would tell which public record it was, and would not be unique
         return drawn.reset_index(drop=True) if hasattr(drawn, "iloc") else drawn
 

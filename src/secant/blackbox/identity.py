@@ -53,53 +53,53 @@ class _Reading:
         name = kind.encode()
         self.digest.update(struct.pack(">QQ", len(name), len(content)) + name + content)
 
-    def value(self, found: object, depth: int = 0) -> None:
+    def value(self, obj: object, depth: int = 0) -> None:
         """Take in one value and all that it reaches."""
         if depth > DEEPEST:
             raise _UnknownError
-        if found is None or found is Ellipsis or found is NotImplemented:
-            self.write("constant", repr(found).encode())
-        elif type(found) in _PLAIN:
-            self.write(type(found).__name__, repr(found).encode("utf-8", "surrogatepass"))
-        elif id(found) in self.met:
-            self.write("again", str(self.met[id(found)]).encode())
+        if obj is None or obj is Ellipsis or obj is NotImplemented:
+            self.write("constant", repr(obj).encode())
+        elif type(obj) in _PLAIN:
+            self.write(type(obj).__name__, repr(obj).encode("utf-8", "surrogatepass"))
+        elif id(obj) in self.met:
+            self.write("again", str(self.met[id(obj)]).encode())
         else:
-            self.met[id(found)] = len(self.met)
-            self.kept.append(found)
-            self._compound(found, depth + 1)
+            self.met[id(obj)] = len(self.met)
+            self.kept.append(obj)
+            self._compound(obj, depth + 1)
 
-    def _compound(self, found: Any, depth: int) -> None:
-        if type(found) in (tuple, list):
-            self._all(type(found).__name__, found, depth)
-        elif type(found) in (set, frozenset):
-            self._unordered(type(found).__name__, found)
-        elif type(found) is dict or type(found) is types.MappingProxyType:
-            self._pairs("mapping", found, depth)
-        elif isinstance(found, np.ndarray) and found.dtype != object:
-            self.write("array", f"{found.dtype.str} {found.shape}".encode())
-            self.write("data", np.ascontiguousarray(found).tobytes())
-        elif isinstance(found, np.generic) and not isinstance(found, np.object_):
-            self.write("scalar", found.dtype.str.encode() + found.tobytes())
-        elif isinstance(found, types.CodeType):
-            self._code(found, depth)
-        elif _is_installed(found):
-            self.write("installed", _name_of(found))
-        elif isinstance(found, types.FunctionType):
-            self._function(found, depth)
-        elif isinstance(found, types.MethodType):
-            self._all("method", (found.__func__, found.__self__), depth)
-        elif isinstance(found, functools.partial):
-            self._all("partial", (found.func, found.args, found.keywords), depth)
-        elif isinstance(found, (staticmethod, classmethod)):
-            self._all(type(found).__name__, (found.__func__,), depth)
-        elif isinstance(found, property):
-            self._all("property", (found.fget, found.fset, found.fdel), depth)
-        elif isinstance(found, Enum):
-            self._all("enum", (type(found), found.name), depth)
-        elif isinstance(found, type):
-            self._class(found, depth)
+    def _compound(self, obj: Any, depth: int) -> None:
+        if type(obj) in (tuple, list):
+            self._all(type(obj).__name__, obj, depth)
+        elif type(obj) in (set, frozenset):
+            self._unordered(type(obj).__name__, obj)
+        elif type(obj) is dict or type(obj) is types.MappingProxyType:
+            self._pairs("mapping", obj, depth)
+        elif isinstance(obj, np.ndarray) and obj.dtype != object:
+            self.write("array", f"{obj.dtype.str} {obj.shape}".encode())
+            self.write("data", np.ascontiguousarray(obj).tobytes())
+        elif isinstance(obj, np.generic) and not isinstance(obj, np.object_):
+            self.write("scalar", obj.dtype.str.encode() + obj.tobytes())
+        elif isinstance(obj, types.CodeType):
+            self._code(obj, depth)
+        elif _is_installed(obj):
+            self.write("installed", _name_of(obj))
+        elif isinstance(obj, types.FunctionType):
+            self._function(obj, depth)
+        elif isinstance(obj, types.MethodType):
+            self._all("method", (obj.__func__, obj.__self__), depth)
+        elif isinstance(obj, functools.partial):
+            self._all("partial", (obj.func, obj.args, obj.keywords), depth)
+        elif isinstance(obj, (staticmethod, classmethod)):
+            self._all(type(obj).__name__, (obj.__func__,), depth)
+        elif isinstance(obj, property):
+            self._all("property", (obj.fget, obj.fset, obj.fdel), depth)
+        elif isinstance(obj, Enum):
+            self._all("enum", (type(obj), obj.name), depth)
+        elif isinstance(obj, type):
+            self._class(obj, depth)
         else:
-            self._object(found, depth)
+            self._object(obj, depth)
 
     def _all(self, kind: str, parts: Iterable[object], depth: int) -> None:
         values = list(parts)
@@ -138,25 +138,25 @@ class _Reading:
         parts = (function.__code__, function.__defaults__, function.__kwdefaults__)
         self._all("function", (*parts, closed, reached, attributes), depth)
 
-    def _class(self, found: type, depth: int) -> None:
+    def _class(self, cls: type, depth: int) -> None:
         own = {
             name: entry
-            for name, entry in vars(found).items()
+            for name, entry in vars(cls).items()
             if name not in ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__")
             and not isinstance(entry, (types.GetSetDescriptorType, types.MemberDescriptorType))
         }
-        self._all("class", (found.__qualname__, found.__bases__, own), depth)
+        self._all("class", (cls.__qualname__, cls.__bases__, own), depth)
 
-    def _object(self, found: Any, depth: int) -> None:
+    def _object(self, obj: Any, depth: int) -> None:
         """Read an object by its class and its fields; one that keeps something elsewhere is unknown."""
-        kind = type(found)
+        kind = type(obj)
         ways = [(getattr(kind, name), getattr(object, name)) for name in _REDUCING]
         if any(own is not usual for own, usual in ways):
             raise _UnknownError
-        fields = dict(getattr(found, "__dict__", {}))
+        fields = dict(getattr(obj, "__dict__", {}))
         slots = [name for base in kind.__mro__ for name in _slots(base)]
-        fields |= {name: getattr(found, name) for name in slots if hasattr(found, name)}
-        if not fields and not isinstance(getattr(found, "__dict__", None), dict) and not slots:
+        fields |= {name: getattr(obj, name) for name in slots if hasattr(obj, name)}
+        if not fields and not isinstance(getattr(obj, "__dict__", None), dict) and not slots:
             raise _UnknownError  # made in C: what it holds is not seen
         if _keeps_more(kind):
             raise _UnknownError
@@ -177,9 +177,9 @@ def fingerprint(function: object) -> str | None:
         return None
 
 
-def _digest(found: object) -> bytes:
+def _digest(obj: object) -> bytes:
     reading = _Reading()
-    reading.value(found)
+    reading.value(obj)
     return reading.digest.digest()
 
 
@@ -203,24 +203,24 @@ def _keeps_more(kind: type) -> bool:
     return any(base.__module__ == "builtins" and base is not object for base in kind.__mro__)
 
 
-def _is_installed(found: Any) -> bool:
+def _is_installed(obj: Any) -> bool:
     """Say whether it is a module, a class or a function of an installed package, found by its name.
 
     A package's version stands for its code: it does not change while an estimate is used.
     """
-    if isinstance(found, types.ModuleType):
-        return _from_package(found.__name__)
-    if not callable(found) and not isinstance(found, type):
+    if isinstance(obj, types.ModuleType):
+        return _from_package(obj.__name__)
+    if not callable(obj) and not isinstance(obj, type):
         return False
-    module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
+    module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
     if module is None:  # a method of C code that belongs to no module
-        module = getattr(getattr(found, "__objclass__", None), "__module__", None)
+        module = getattr(getattr(obj, "__objclass__", None), "__module__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not _from_package(module):
         return False
     here: Any = sys.modules.get(module)
     for part in name.split("."):
         here = getattr(here, part, None)
-    return here is found
+    return here is obj
 
 
 def _from_package(module: str) -> bool:
@@ -229,16 +229,16 @@ def _from_package(module: str) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None)
     if module == "__main__" or not isinstance(file, str):
         return False
-    place = Path(file).resolve()
-    return any(place.is_relative_to(folder) for folder in _INSTALLED)
+    path = Path(file).resolve()
+    return any(path.is_relative_to(folder) for folder in _INSTALLED)
 
 
-def _name_of(found: Any) -> bytes:
-    if isinstance(found, types.ModuleType):
-        module = found.__name__
+def _name_of(obj: Any) -> bytes:
+    if isinstance(obj, types.ModuleType):
+        module = obj.__name__
     else:
-        owner = found if hasattr(found, "__module__") else found.__objclass__
+        owner = obj if hasattr(obj, "__module__") else obj.__objclass__
         module = owner.__module__ or ""
     top = sys.modules.get(module.partition(".")[0])
     version = getattr(top, "__version__", sys.version)
-    return f"{module}\n{getattr(found, '__qualname__', '')}\n{version}".encode()
+    return f"{module}\n{getattr(obj, '__qualname__', '')}\n{version}".encode()

@@ -76,12 +76,12 @@ class Ruler:
             raise Misbehaved("gave results of different shapes")
         if isinstance(self.norm, str):
             with np.errstate(over="ignore"):
-                found = _norm(self.norm, np.abs(one - two))
+                distance = _norm(self.norm, np.abs(one - two))
         else:
-            found = _told(self.norm, one, two)
-        if not math.isfinite(found):
+            distance = _checked_distance(self.norm, one, two)
+        if not math.isfinite(distance):
             raise Misbehaved("moves farther than a float can hold")
-        return found
+        return distance
 
 
 def _norm(norm: Norm, gaps: Any) -> float:
@@ -94,14 +94,14 @@ def _norm(norm: Norm, gaps: Any) -> float:
     return most * math.sqrt(float(np.square(gaps / most).sum()))
 
 
-def _told(distance: Distance, one: Any, two: Any) -> float:
+def _checked_distance(distance: Distance, one: Any, two: Any) -> float:
     try:
-        found = float(distance(one, two))
+        measured = float(distance(one, two))
     except (TypeError, ValueError):
         raise Misbehaved("has results for which the norm gives no number") from None
-    if math.isnan(found) or found < 0:
+    if math.isnan(measured) or measured < 0:
         raise Misbehaved("has results for which the norm gives a negative number or NaN")
-    return found
+    return measured
 
 
 def ruler_of(norm: object, points: Sequence[Any] | None = None) -> Ruler:

@@ -25,7 +25,7 @@ def size_of(records: Any) -> int:
         raise UsageError("USE-001", "records are rows of an array, a frame or a list") from None
 
 
-def taken(records: Any, places: NDArray[np.int64]) -> Any:
+def selected(records: Any, places: NDArray[np.int64]) -> Any:
     """Give the records at these places, as a copy of the same kind."""
     if isinstance(records, np.ndarray):
         return records[places]
@@ -35,7 +35,7 @@ def taken(records: Any, places: NDArray[np.int64]) -> Any:
         return records.take(places)
     if hasattr(records, "gather") or hasattr(records, "gather_every"):  # Polars
         return records[places]
-    picked = [records[place] for place in places.tolist()]
+    picked = [records[index] for index in places.tolist()]
     return tuple(picked) if isinstance(records, tuple) else picked
 
 
@@ -44,7 +44,7 @@ def neighbors(records: Any, n: int) -> tuple[Any, Any]:
     first = np.arange(n)
     second = first.copy()
     second[-1] = n
-    one, two = taken(records, first), taken(records, second)
+    one, two = selected(records, first), selected(records, second)
     if hasattr(records, "iloc"):
         two.index = one.index  # labels must not tell the two apart
     return one, two

@@ -189,35 +189,35 @@ ACCEPTED = "random differential privacy"
 
 def check_budget(budget: object) -> Allowance | None:
     """Refuse early what could not be charged later; reads nothing but the budget."""
-    found = budget_of(budget)
-    if found is None:
+    allowance = budget_of(budget)
+    if allowance is None:
         return None
-    if found.protection.personal is not None:
+    if allowance.protection.personal is not None:
         raise Refused(
             "REF-101",
-            f"people under the protection {found.name!r} give different amounts of epsilon",
+            f"people under the protection {allowance.name!r} give different amounts of epsilon",
             hint="ask in SQL, or with secant.stats.personal",
         )
-    if ACCEPTED not in found.accept:
+    if ACCEPTED not in allowance.accept:
         raise Refused(
             "REF-101",
-            f"the protection {found.name!r} promises differential privacy, and this is weaker",
+            f"the protection {allowance.name!r} promises differential privacy, and this is weaker",
             hint=f"the data owner can add {ACCEPTED!r} to `accept`, or leave out the budget",
         )
-    if not found.gamma:
+    if not allowance.gamma:
         raise Refused(
             "REF-101",
-            f"the protection {found.name!r} allows no share gamma of databases without a promise",
-            hint=f"the data owner can set `gamma` in [protections.{found.name}]; shares of releases add up",
+            f"the protection {allowance.name!r} allows no share gamma of databases without a promise",
+            hint=f"the data owner can set `gamma` in [protections.{allowance.name}]; shares of releases add up",
         )
-    return found
+    return allowance
 
 
 def trusted(budget: Allowance | None) -> tuple[str, ...]:
     """Say what the promise takes on trust because of who pays."""
     if budget is None:
         return ()
-    found = budget.assumptions()
+    assumptions = budget.assumptions()
     if budget.neighbors != "replace":
-        found += (f"the number of records is public, also under protection {budget.name!r}",)
-    return found
+        assumptions += (f"the number of records is public, also under protection {budget.name!r}",)
+    return assumptions

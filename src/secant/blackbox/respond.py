@@ -70,8 +70,8 @@ def mechanism_of(mechanism: object) -> Listed | Custom:
         for listed in MECHANISMS:
             if listed.name == mechanism:
                 return listed
-        known = ", ".join(listed.name for listed in MECHANISMS)
-        raise UsageError("USE-001", f"a mechanism is one of: {known}; or a function of your own")
+        names = ", ".join(listed.name for listed in MECHANISMS)
+        raise UsageError("USE-001", f"a mechanism is one of: {names}; or a function of your own")
     if isinstance(mechanism, Listed):
         return mechanism
     if not callable(mechanism):

@@ -94,8 +94,8 @@ def stated_error(noise: NoisePlan | None, level: Fraction, size: int) -> float |
     """Give what is exceeded with probability at most 1 - level; None if nobody can say."""
     if noise is None:
         return None
-    found = noise.error(level, size) if isinstance(noise, Choice) else noise.error(level)
-    return float(Decimal(found.numerator) / Decimal(found.denominator))
+    error = noise.error(level, size) if isinstance(noise, Choice) else noise.error(level)
+    return float(Decimal(error.numerator) / Decimal(error.denominator))
 
 
 def _density(noise: NoisePlan) -> list[tuple[float, float]] | None:

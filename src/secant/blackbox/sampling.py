@@ -148,30 +148,30 @@ def sample_sensitivity(
         "points": None if ruler.points is None else [list(point) for point in ruler.points],
     }
     started = time.perf_counter()
-    with run_state(state, about, _seed(generator)) as kept:
-        task = _Pair(function, law, ruler, records, kept.seed)
-        resumed = bool(kept.measured)
-        if resumed and (code is None or not _agrees(task, _probes(kept), processes, limit)):
+    with run_state(state, about, _seed(generator)) as run:
+        task = _Pair(function, law, ruler, records, run.seed)
+        resumed = bool(run.measured)
+        if resumed and (code is None or not _agrees(task, _probes(run), processes, limit)):
             raise UsageError(
                 "USE-009",
                 "the state file is about another function",
                 hint="name another state file, or remove this one to start afresh",
             )
-        left = [number for number in range(chosen.m) if number not in kept.measured]
-        _measure(_runs(task, left, processes, limit), kept, chosen.m, progress)
+        left = [number for number in range(chosen.m) if number not in run.measured]
+        _measure(_runs(task, left, processes, limit), run, chosen.m, progress)
     return Sensitivity(
-        distances=tuple(sorted(kept.measured.values())),
+        distances=tuple(sorted(run.measured.values())),
         design=chosen,
         norm=ruler.name,
         distribution=law.name,
         function=title,
         code=code,
         n=records,
-        shape=kept.shape,
+        shape=run.shape,
         ruler=ruler,
         law=law,
-        seed=kept.seed,
-        probes=_probes(kept),
+        seed=run.seed,
+        probes=_probes(run),
         seconds=time.perf_counter() - started,
     )
 
@@ -197,21 +197,21 @@ def check_function(
         raise UsageError("USE-001", "the estimate was made for another function", hint=hint)
 
 
-def _probes(kept: RunState) -> tuple[Probe, ...]:
+def _probes(state: RunState) -> tuple[Probe, ...]:
     """Give the samples that are compared later: the first ones, or any if those are not there yet."""
-    numbers = sorted(kept.measured)[:PROBES]
-    return tuple(Probe(n, kept.measured[n], kept.seals.get(n, "")) for n in numbers)
+    numbers = sorted(state.measured)[:PROBES]
+    return tuple(Probe(n, state.measured[n], state.seals.get(n, "")) for n in numbers)
 
 
 def _agrees(task: _Pair, probes: Sequence[Probe], workers: int, time_limit: float) -> bool:
     """Evaluate kept samples again: the same distances, and the same results."""
-    known = {probe.number: probe for probe in probes}
+    by_number = {probe.number: probe for probe in probes}
     with (
-        closing(_runs(task, list(known), workers, time_limit)) as results,
+        closing(_runs(task, list(by_number), workers, time_limit)) as results,
         misbehavior("on sampled records"),
     ):
         return all(
-            Probe(number, distance, seal) == known[number]
+            Probe(number, distance, seal) == by_number[number]
             for number, (distance, _, seal) in results
         )
 
@@ -238,18 +238,18 @@ def _runs(task: Task, numbers: Sequence[int], workers: int, time_limit: float) -
     return run_apart(task, numbers, workers=workers, time_limit=time_limit)
 
 
-def _measure(runs: Runs, kept: RunState, m: int, asked: bool | None) -> None:
+def _measure(runs: Runs, state: RunState, m: int, show_progress: bool | None) -> None:
     with closing(runs) as results, misbehavior("on sampled records"):
         first = next(results, None)  # children are forked before the bar starts its thread
-        done = len(kept.measured)
-        with shown("sampling the sensitivity", m, done=done, asked=asked) as reached:
+        done = len(state.measured)
+        with shown("sampling the sensitivity", m, done=done, requested=show_progress) as reached:
             while first is not None:
                 number, (distance, shape, seal) = first
-                if kept.measured and kept.shape != shape:
+                if state.measured and state.shape != shape:
                     raise Misbehaved("gave results of different shapes")
-                kept.add(number, distance, shape, seal)
-                reached(len(kept.measured))
-                kept.flush()
+                state.add(number, distance, shape, seal)
+                reached(len(state.measured))
+                state.flush()
                 first = next(results, None)
 
 
@@ -317,10 +317,10 @@ def evaluated(
     runs = _runs(task, [0], workers, time_limit)
     with closing(runs) as results:
         try:
-            _, found = next(results)
-            if estimate.ruler.shape(found) != estimate.shape:
+            _, value = next(results)
+            if estimate.ruler.shape(value) != estimate.shape:
                 raise Misbehaved("gave a result of another shape")
-            return respond(found)
+            return respond(value)
         except (Misbehaved, TimedOut):
             # which way it failed would tell more about the records than that it did
             raise UsageError(

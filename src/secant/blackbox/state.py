@@ -53,13 +53,15 @@ class RunState:
 
 
 @contextmanager
-def run_state(place: str | Path | None, about: Mapping[str, Any], seed: int) -> Iterator[RunState]:
+def run_state(
+    location: str | Path | None, about: Mapping[str, Any], seed: int
+) -> Iterator[RunState]:
     """Open the run's file, creating it if it is missing; without a place nothing is kept."""
     head = {"secant": "sensitivity", "version": VERSION, **about, "seed": f"{seed:x}"}
-    if place is None:
+    if location is None:
         yield RunState(None, head)
         return
-    path = Path(place)
+    path = Path(location)
     try:
         path.touch(exist_ok=True)
         file = path.open("r+", encoding="utf-8")
@@ -94,17 +96,17 @@ def _read(file: TextIO, head: Mapping[str, Any]) -> RunState:
         file.write(json.dumps(head) + "\n")
         return RunState(file, head)
     try:
-        found = json.loads(lines[0])
-        state = RunState(file, found)
-        same = {key: value for key, value in found.items() if key != "seed"}
+        stored = json.loads(lines[0])
+        state = RunState(file, stored)
+        same = {key: value for key, value in stored.items() if key != "seed"}
         if same != {key: value for key, value in head.items() if key != "seed"}:
             raise UsageError(
                 "USE-009",
                 "the state file is about another run",
                 hint=_HINT,
-                details=tuple(f"{key} differs" for key in _different(found, head)),
+                details=tuple(f"{key} differs" for key in _different(stored, head)),
             )
-        int(found["seed"], 16)
+        int(stored["seed"], 16)
         _replay(state, lines[1:], int(head["m"]))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         if isinstance(error, UsageError):
@@ -113,8 +115,8 @@ def _read(file: TextIO, head: Mapping[str, Any]) -> RunState:
     return state
 
 
-def _different(found: Mapping[str, Any], head: Mapping[str, Any]) -> Iterable[str]:
-    return [key for key in head if key != "seed" and found.get(key) != head[key]]
+def _different(stored: Mapping[str, Any], head: Mapping[str, Any]) -> Iterable[str]:
+    return [key for key in head if key != "seed" and stored.get(key) != head[key]]
 
 
 def _replay(state: RunState, lines: list[str], m: int) -> None:

@@ -38,8 +38,8 @@ class Curve:
             "column": self.column,
             "level": level,
             "curve": [
-                {"epsilon": e, "error": error, "relative_error": share, "asked_with": asked}
-                for e, error, share, asked in points
+                {"epsilon": e, "error": error, "relative_error": share, "asked_with": requested}
+                for e, error, share, requested in points
             ],
         }
 
@@ -58,36 +58,36 @@ def curves_of(inspect: Callable[[str], Sequence[Mapping[str, Any]]]) -> list[Cur
     curves = []
     for column, points in seen.items():
         best = _falling(points)
-        asked, errors = tuple(p[0] for p in best), tuple(p[1] for p in best)
+        requested, errors = tuple(p[0] for p in best), tuple(p[1] for p in best)
         if any(e != 0 for e in errors):  # None is an error that nobody can state, not none at all
             epsilons, shares = tuple(p[0] for p in points), tuple(p[2] for p in best)
-            curves.append(Curve(column, epsilons, errors, shares, asked))
+            curves.append(Curve(column, epsilons, errors, shares, requested))
     return curves
 
 
 def _falling(points: Sequence[_Point]) -> list[_Point]:
     """Give for each point the one with the least error up to there; what is not stated stays so."""
-    found: list[_Point] = []
+    falling: list[_Point] = []
     best: _Point | None = None
     for point in points:
         if point[1] is not None and (best is None or best[1] is None or point[1] <= best[1]):
             best = point
-        found.append(point if point[1] is None or best is None else best)
-    return found
+        falling.append(point if point[1] is None or best is None else best)
+    return falling
 
 
 def error_of(record: Mapping[str, Any]) -> float | None:
     """Give the absolute error of a column, the largest of its rows; None where it is not stated."""
-    found = record.get("error95", record.get("error"))
-    if isinstance(found, (list, tuple)):
-        return None if None in found else max((float(e) for e in found), default=0.0)
-    return None if found is None else float(found)
+    error = record.get("error95", record.get("error"))
+    if isinstance(error, (list, tuple)):
+        return None if None in error else max((float(e) for e in error), default=0.0)
+    return None if error is None else float(error)
 
 
 def relative_error_of(record: Mapping[str, Any]) -> float | None:
     """Give ‖errors‖₂/‖true answers‖₂, one number for all rows; None where it is not stated."""
-    found = record.get("relative_error95", record.get("relative_error"))
-    return None if found is None else float(found)
+    error = record.get("relative_error95", record.get("relative_error"))
+    return None if error is None else float(error)
 
 
 def bar(value: float | None, values: Sequence[float | None]) -> str:

@@ -91,18 +91,18 @@ def _toml_list(names: tuple[str, ...]) -> str:
 
 def _clinic() -> dict[str, list[list[object]]]:
     """Give the columns of every table."""
-    made = random.Random("a clinic that never existed")  # noqa: S311  # sample data, not noise
+    randomness = random.Random("a clinic that never existed")  # noqa: S311  # sample data, not noise
     patients: list[tuple[object, ...]] = []
     visits: list[tuple[object, ...]] = []
     for patient in range(1, PATIENTS + 1):
-        age = min(104, int(made.triangular(0, 104, 48)))
-        patients.append((patient, age, made.choices(DISTRICTS, (5, 2, 4, 3))[0]))
-        for _ in range(min(MOST_VISITS, int(made.expovariate(1 / (2 + age / 20))))):
-            ward = made.choices(WARDS, (3 + age / 20, 3, 8, 3))[0]
-            cost = round(min(1500.0, made.lognormvariate(0, 0.4) * TYPICAL_COST[ward]), 2)
-            day = FIRST_DAY + datetime.timedelta(made.randrange(DAYS))
+        age = min(104, int(randomness.triangular(0, 104, 48)))
+        patients.append((patient, age, randomness.choices(DISTRICTS, (5, 2, 4, 3))[0]))
+        for _ in range(min(MOST_VISITS, int(randomness.expovariate(1 / (2 + age / 20))))):
+            ward = randomness.choices(WARDS, (3 + age / 20, 3, 8, 3))[0]
+            cost = round(min(1500.0, randomness.lognormvariate(0, 0.4) * TYPICAL_COST[ward]), 2)
+            day = FIRST_DAY + datetime.timedelta(randomness.randrange(DAYS))
             visits.append((len(visits) + 1, patient, day, ward, cost))
-    wards = [(ward, 12 + 4 * place) for place, ward in enumerate(WARDS)]
+    wards = [(ward, 12 + 4 * index) for index, ward in enumerate(WARDS)]
     return {"wards": _columns(wards), "patients": _columns(patients), "visits": _columns(visits)}
 
 

@@ -18,17 +18,17 @@ from secant.schema.catalog import Catalog
 
 LEAST = Fraction(1, 100)
 POINTS = 33
-PLACES = {"answer": "this answer", "spent": "so far", "budget": "budget"}
+TITLES = {"answer": "this answer", "spent": "so far", "budget": "budget"}
 
 
 def guess_picture(
     attacker: str, report: Sequence[Mapping[str, Any]], policy: Policy, catalog: Catalog
 ) -> str:
     """Draw bounds of the chance, or of what is added to it, over a logarithmic ε."""
-    told = [entry for entry in report if entry["guesses"] != "nothing"]
-    if not told:
+    entries = [entry for entry in report if entry["guesses"] != "nothing"]
+    if not entries:
         raise UsageError("USE-001", "nothing is left to guess, so there is nothing to draw")
-    names = list(dict.fromkeys(entry["protection"] for entry in told))
+    names = list(dict.fromkeys(entry["protection"] for entry in entries))
     protections = [p for p in policy.protections if p.name in names]
     most = max([Fraction(10), *(p.epsilon for p in protections)])
     grid = _grid(LEAST, most)
@@ -38,9 +38,9 @@ def guess_picture(
     if not lines:
         raise UsageError("USE-001", "no bound is known, so there is nothing to draw")
     marks = {
-        (float(f"{entry[what]['epsilon']:.6g}"), words)
-        for entry in told
-        for what, words in PLACES.items()
+        (float(f"{entry[what]['epsilon']:.6g}"), label)
+        for entry in entries
+        for what, label in TITLES.items()
         if what in entry and float(LEAST) <= entry[what]["epsilon"] <= float(most)
     }
     return chart(
@@ -69,20 +69,20 @@ def _lines(curve: GuessCurve) -> list[Line]:
     if after:
         prior = curve.points[0][1].prior
         flat = [] if prior is None else [Line([(e, prior) for e, _ in after], f"{name}: before")]
-        found = [Line(after, f"{name}: after"), *flat]
-        return [*found, Line(mean, f"{name}: average", dashed=True)] if mean else found
+        lines = [Line(after, f"{name}: after"), *flat]
+        return [*lines, Line(mean, f"{name}: average", dashed=True)] if mean else lines
     return [Line(more, f"{name}: added, at most")] if more else []
 
 
-def simulation_lines(found: Mapping[str, Any]) -> list[str]:
+def simulation_lines(result: Mapping[str, Any]) -> list[str]:
     """Put a simulation into a table, under its right name."""
     lines = [
-        f"simulation, no guarantee: {found['attribute']}, prior {found['prior_words']}",
-        f"the attacker knows all other columns, and that rows are drawn from the prior; before: {found['prior']:.1%}",
+        f"simulation, no guarantee: {result['attribute']}, prior {result['prior_words']}",
+        f"the attacker knows all other columns, and that rows are drawn from the prior; before: {result['prior']:.1%}",
         "",
         f"{'epsilon':>8}  {'P_C, at this answer':>20}  {'P_P, on average':>16}  guaranteed at most",
     ]
-    for point in found["points"]:
+    for point in result["points"]:
         bounds = ", ".join(
             f"{name} {bound:.1%}" for name, bound in point["bounds"].items() if bound is not None
         )
@@ -92,19 +92,21 @@ def simulation_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def simulation_picture(found: Mapping[str, Any]) -> str:
+def simulation_picture(result: Mapping[str, Any]) -> str:
     """Draw a simulation beside the bounds."""
-    points = found["points"]
+    points = result["points"]
     lines = [
         Line([(p["epsilon"], p["at_this_answer"]) for p in points], "P_C, simulated"),
         Line([(p["epsilon"], p["on_average"]) for p in points], "P_P, simulated"),
     ]
     for name in points[0]["bounds"]:
-        told = [(p["epsilon"], p["bounds"][name]) for p in points if p["bounds"][name] is not None]
-        lines += [Line(told, f"{name}: at most", dashed=True)] if told else []
+        bounds = [
+            (p["epsilon"], p["bounds"][name]) for p in points if p["bounds"][name] is not None
+        ]
+        lines += [Line(bounds, f"{name}: at most", dashed=True)] if bounds else []
     return chart(
         lines,
-        title=f"{found['attribute']}: a simulation for the owner, no guarantee",
+        title=f"{result['attribute']}: a simulation for the owner, no guarantee",
         x_label="ε",
         y_label="chance",
         log_x=True,

@@ -124,14 +124,14 @@ Source = Annotated[
 ]
 
 
-def policy_file(given: str | None) -> str:
+def policy_file(path: str | None) -> str:
     """Give the policy file of a command: the option goes before the environment, and that before this folder."""
-    return given or os.environ.get("SECANT_POLICY") or "policy.toml"
+    return path or os.environ.get("SECANT_POLICY") or "policy.toml"
 
 
-def refuse_beside(way: str, given: Mapping[str, object]) -> None:
+def refuse_beside(way: str, options: Mapping[str, object]) -> None:
     """Refuse options that this way of calling a command does not obey: none is passed over in silence."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None and value is not False:
             raise UsageError(
                 "USE-001", f"{option} means nothing beside {way}", hint="leave one of them out"

@@ -125,8 +125,8 @@ def program() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for place, (name, home, line) in enumerate(COMMANDS):
-        app.command(home, name=name, help=line, sort_key=place)
+    for index, (name, home, line) in enumerate(COMMANDS):
+        app.command(home, name=name, help=line, sort_key=index)
     return app
 
 
@@ -138,9 +138,11 @@ def overview() -> str:
         ("--version", "Display the version."),
     ]
     wide = max(len(name) for name, _ in rows)
-    told = "".join(f"  {name:{wide}}  {line}\n" for name, line in rows)
+    commands = "".join(f"  {name:{wide}}  {line}\n" for name, line in rows)
     usage = "Usage: secant COMMAND [OPTIONS]\n"
-    return f"{usage}\n{ABOUT}\n\nCommands:\n{told}\n`secant COMMAND --help` says more about one.\n"
+    return (
+        f"{usage}\n{ABOUT}\n\nCommands:\n{commands}\n`secant COMMAND --help` says more about one.\n"
+    )
 
 
 def script() -> NoReturn:
@@ -164,7 +166,7 @@ def script() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    arguments_list = list(sys.argv[1:] if arguments is None else arguments)
     gc.set_threshold(SWEEP, *gc.get_threshold()[1:])
     # Whatever else is installed does not read policies along with us; looking for it opens every package's papers.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -173,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal without UTF-8 gets a question mark for ε instead of a crash.
             stream.reconfigure(errors="replace")
     try:
-        return run(words)
+        return run(arguments_list)
     except BrokenPipeError:
         return CLOSED_PIPE
 
@@ -198,45 +200,45 @@ def run(words: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _called(words: list[str]) -> object:
-    if words in ([], ["--help"], ["-h"]):
+def _called(arguments: list[str]) -> object:
+    if arguments in ([], ["--help"], ["-h"]):
         with writing():
             sys.stdout.write(overview())
         return 0
     from cyclopts import CycloptsError
 
     try:
-        return program()(words, exit_on_error=False, print_error=False)
+        return program()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise UsageError("USE-001", _one_line(str(error)), hint=_help_for(words)) from None
+        raise UsageError("USE-001", _one_line(str(error)), hint=_help_for(arguments)) from None
 
 
 def _unexpected(error: Exception) -> InternalError:
     """Name the place in our code, which is public; withhold the text, which may not be."""
-    trace, place = error.__traceback__, ""
+    trace, location = error.__traceback__, ""
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
         if isinstance(module, str) and module.startswith("secant"):
-            place = f"{module}, line {trace.tb_lineno}"
+            location = f"{module}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return InternalError(
         "BUG-001",
-        f"an unexpected {type(error).__name__} stopped the command ({place})",
+        f"an unexpected {type(error).__name__} stopped the command ({location})",
         hint="report it; SECANT_DEBUG=1 shows the trace, which may quote data",
     )
 
 
-def _report(error: SecantError, words: list[str]) -> int:
-    if "--json" in words:
+def _report(error: SecantError, arguments: list[str]) -> int:
+    if "--json" in arguments:
         sys.stderr.write(json.dumps({"error": error.to_dict()}, ensure_ascii=False) + "\n")
     else:
         sys.stderr.write(error.render() + "\n")
     return error.exit_status
 
 
-def _help_for(words: list[str]) -> str:
-    known = {name for name, _, _ in COMMANDS}
-    command = next((word for word in words if word in known), "")
+def _help_for(arguments: list[str]) -> str:
+    names = {name for name, _, _ in COMMANDS}
+    command = next((word for word in arguments if word in names), "")
     return f"see `secant {command} --help`" if command else "see `secant --help`"
 
 

@@ -154,21 +154,21 @@ def print_curves(curves: Sequence[Curve], level: object) -> None:
             table.add_column(Text(title), justify="right")
         table.add_column(Text("(logarithmic)"))
         beside = curve.relative if any(curve.relative) else curve.errors
-        for place, epsilon in enumerate(curve.epsilons):
-            share = curve.relative[place]
+        for index, epsilon in enumerate(curve.epsilons):
+            share = curve.relative[index]
             table.add_row(
                 Text(f"{epsilon:g}"),
                 # An error of 0 is a quantile of the noise here, not an exact answer.
-                Text("±0" if curve.errors[place] == 0 else error_text(curve.errors[place])),
+                Text("±0" if curve.errors[index] == 0 else error_text(curve.errors[index])),
                 Text("?" if share is None else _share_text(share)),
-                Text(bar(beside[place], beside) + _smaller(epsilon, curve.asked[place])),
+                Text(bar(beside[index], beside) + _smaller(epsilon, curve.asked[index])),
             )
         say(value_text(curve.column), style="bold")
         show(table)
 
 
-def _smaller(epsilon: float, asked: float) -> str:
-    return "" if asked == epsilon else f" (asked with {asked:g})"
+def _smaller(epsilon: float, requested: float) -> str:
+    return "" if requested == epsilon else f" (asked with {requested:g})"
 
 
 def _share_text(share: float) -> str:

@@ -56,7 +56,7 @@ _UNIT = """
 # [protections.people.limits]        # how many rows of one person count at most
 {limits}
 """
-_KEPT_UNIT = """
+_DECLARED_UNIT = """
 # What must stay hidden: everything about one person. The references above, which the database keeps, lead there.
 [protections.people]
 kind = "unit"
@@ -91,20 +91,24 @@ def starter_policy(source: str, catalog: Catalog, looked: Looked | None = None) 
     """Write the policy."""
     note = " and from a look at the data" if looked else ""
     keys = {name: _key_guess(table, catalog) for name, table in catalog.tables.items()}
-    kept = {name: list(_kept_references(t, catalog)) for name, t in catalog.tables.items()}
+    references = {
+        name: list(_database_references(t, catalog)) for name, t in catalog.tables.items()
+    }
     guessed = {
         name: [
-            way for way in _references(name, t, keys) if way[0] not in {c for c, _, _ in kept[name]}
+            way
+            for way in _references(name, t, keys)
+            if way[0] not in {c for c, _, _ in references[name]}
         ]
         for name, t in catalog.tables.items()
     }
-    ways = {name: [*kept[name], *guessed[name]] for name in catalog.tables}
+    ways = {name: [*references[name], *guessed[name]] for name in catalog.tables}
     people = _people(catalog, keys, ways)
-    sure = people is not None and _surely(people, catalog, kept)
+    sure = people is not None and _surely(people, catalog, references)
     apart: dict[str, list[Way]] = {}
     if sure and people is not None:  # only references that the database keeps protect anything yet
-        kept, apart = _one_way_each(people.root, kept)
-        reached = tuple(n for n in catalog.tables if people.root in _closure(n, kept))
+        references, apart = _one_way_each(people.root, references)
+        reached = tuple(n for n in catalog.tables if people.root in _closure(n, references))
         people = replace(people, reached=reached, others=_others(catalog, people.root, reached))
     views = (
         f"# Views are written out where a question names them: {', '.join(catalog.stored_views)}.\n"
@@ -118,10 +122,10 @@ def starter_policy(source: str, catalog: Catalog, looked: Looked | None = None) 
         )
     ]
     for name, table in catalog.tables.items():
-        told = _table(
-            name, table, keys, kept[name], guessed[name], apart.get(name, []), looked or {}
+        lines = _table(
+            name, table, keys, references[name], guessed[name], apart.get(name, []), looked or {}
         )
-        parts.append("\n".join(told))
+        parts.append("\n".join(lines))
     parts += [
         "" if sure else _ROWS,
         "" if people is None else _unit(catalog, people, sure=sure),
@@ -145,7 +149,7 @@ def _table(
     name: str,
     table: Table,
     keys: Mapping[str, str | None],
-    kept: Sequence[Way],
+    references: Sequence[Way],
     guesses: Sequence[Way],
     apart: Sequence[Way],
     looked: Looked,
@@ -159,29 +163,31 @@ def _table(
         yield f"key = [{columns}]"
     elif keys[name]:
         yield f"# key = [{quoted(keys[name] or '')}]"
-    if kept:
-        yield f"references = {{ {_listed(kept)} }}"
+    if references:
+        yield f"references = {{ {_listed(references)} }}"
     for column, target, _ in apart:
         yield f"# {_name(column)} leads to the people, too, through {target}: a row belongs to one, so it is left out"
     if guesses:
-        yield f"# references = {{ {_listed([*kept, *guesses])} }}"
+        yield f"# references = {{ {_listed([*references, *guesses])} }}"
     yield f"[tables.{_name(name)}.columns]"
-    linking = _linking(name, table, keys, (*kept, *guesses, *apart))
+    linking = _linking(name, table, keys, (*references, *guesses, *apart))
     labels = dict(table.labels)
     computed = {c.column: c for c in table.computed}
     for column, type_ in table.columns:
         if column in computed:
             yield f"# {_name(column)} {_follows(computed[column])}"
         elif column.lower() not in linking:
-            told = _column(column, type_, looked.get((name, column)), labels.get(column))
-            yield told + (f" - {notes[column]}" if notes.get(column) else "")
+            line = _column(column, type_, looked.get((name, column)), labels.get(column))
+            yield line + (f" - {notes[column]}" if notes.get(column) else "")
     for column, reason in untaken(table).items():
         yield f"# {_name(column)} is not offered: {reason}"
     for tie in table.ties:
         if tie.kind in ("trigger", "rule", "row policy", "function"):
             called = quoted(accepted_name(name, tie))
-            asked = f"Does a {tie.kind} here bring what is protected to where everybody may see it?"
-            yield f"# {asked} If not: accept = [{called}]"
+            question = (
+                f"Does a {tie.kind} here bring what is protected to where everybody may see it?"
+            )
+            yield f"# {question} If not: accept = [{called}]"
 
 
 def _follows(computed: Computed) -> str:
@@ -272,26 +278,26 @@ def _key_guess(table: Table, catalog: Catalog) -> str | None:
     return first if first.endswith(("id", "key")) else None
 
 
-def _kept_references(table: Table, catalog: Catalog) -> Iterator[Way]:
+def _database_references(table: Table, catalog: Catalog) -> Iterator[Way]:
     """Give the references that the engine keeps, one for each column, to keys of tables that are offered."""
     seen: set[str] = set()
     for column, target, key in table.references:
         there = catalog.table(target)
-        known = there is not None and any(k == (key,) for k in there.unique)
-        if known and table.type_of(column) is not None and column not in seen:
+        unique = there is not None and any(k == (key,) for k in there.unique)
+        if unique and table.type_of(column) is not None and column not in seen:
             seen.add(column)
             yield column, target.lower(), key.lower()
 
 
 def _one_way_each(
-    root: str, kept: Mapping[str, list[Way]]
+    root: str, references: Mapping[str, list[Way]]
 ) -> tuple[dict[str, list[Way]], dict[str, list[Way]]]:
     """Leave one way from each table to the people, the shortest: a row that belonged to two would be refused."""
     distance = {root: 0}
     while True:
         further = {
             name: 1 + min(distance[t] for _, t, _ in ways if t in distance)
-            for name, ways in kept.items()
+            for name, ways in references.items()
             if name not in distance and any(t in distance for _, t, _ in ways)
         }
         if not further:
@@ -299,7 +305,7 @@ def _one_way_each(
         distance |= further
     one: dict[str, list[Way]] = {}
     apart: dict[str, list[Way]] = {}
-    for name, ways in kept.items():
+    for name, ways in references.items():
         leading = sorted((w for w in ways if w[1] in distance), key=lambda w: distance[w[1]])
         if name == root:
             leading = [leading[0], *leading] if leading else []  # its own people need no way
@@ -308,10 +314,10 @@ def _one_way_each(
     return one, apart
 
 
-def _surely(people: _People, catalog: Catalog, kept: Mapping[str, Sequence[Way]]) -> bool:
+def _surely(people: _People, catalog: Catalog, references: Mapping[str, Sequence[Way]]) -> bool:
     """Whether the engine keeps the key of the people, and references that lead to it."""
     unique = {tuple(c.lower() for c in key) for key in catalog.tables[people.root].unique}
-    leads = any(target == people.root for ways in kept.values() for _, target, _ in ways)
+    leads = any(target == people.root for ways in references.values() for _, target, _ in ways)
     return (people.column.lower(),) in unique and leads
 
 
@@ -378,37 +384,41 @@ def _people(
 
 def _others(catalog: Catalog, root: str, reached: Sequence[str]) -> tuple[str, ...]:
     """Give the tables that look like people and are not reached."""
-    rest = ((n, t) for n, t in catalog.tables.items() if n != root and n not in reached)
-    return tuple(name for name, table in rest if about_people(table))
+    others = ((n, t) for n, t in catalog.tables.items() if n != root and n not in reached)
+    return tuple(name for name, table in others if about_people(table))
 
 
 def _closure(name: str, ways: Mapping[str, Sequence[Way]]) -> frozenset[str]:
     """Give all tables that references lead to from one, itself left out."""
-    found: set[str] = set()
+    reached: set[str] = set()
     ahead = [name]
     while ahead:
-        targets = {target for _, target, _ in ways[ahead.pop()]} - found
-        found |= targets
+        targets = {target for _, target, _ in ways[ahead.pop()]} - reached
+        reached |= targets
         ahead += sorted(targets)
-    return frozenset(found - {name})
+    return frozenset(reached - {name})
 
 
 def _harmless(catalog: Catalog, people: _People | None) -> str:
     """Name tables that could be public, as a comment: neither a guessed reference nor a name leads to people."""
-    told = set() if people is None else {people.root, *people.reached, *people.others}
-    found = [quoted(name) for name in catalog.tables if people is not None and name not in told]
-    return f"\n# By their names, these could be without people: {', '.join(found)}" if found else ""
+    related = set() if people is None else {people.root, *people.reached, *people.others}
+    tables = [quoted(name) for name in catalog.tables if people is not None and name not in related]
+    return (
+        f"\n# By their names, these could be without people: {', '.join(tables)}" if tables else ""
+    )
 
 
 def _unit(catalog: Catalog, people: _People, *, sure: bool) -> str:
     """Write the protection of the people, and what it leaves to decide."""
     limits = "\n".join(f"# {_name(other)} = 10" for other in sorted(people.reached))
     unit = quoted(f"{people.root}.{people.column}")
-    told = (_KEPT_UNIT if sure else _UNIT).format(unit=unit, limits=limits or "# ...")
+    text = (_DECLARED_UNIT if sure else _UNIT).format(unit=unit, limits=limits or "# ...")
     left = [n for n in catalog.tables if n != people.root and n not in people.reached]
     if left:
-        known = "that the database keeps" if sure else "that was guessed"
-        told += _LEFT.lstrip("\n").format(unit=unit, known=known, left=", ".join(map(quoted, left)))
+        origin = "that the database keeps" if sure else "that was guessed"
+        text += _LEFT.lstrip("\n").format(
+            unit=unit, known=origin, left=", ".join(map(quoted, left))
+        )
     if people.others:
-        told += _OTHERS.lstrip("\n").format(others=", ".join(map(quoted, people.others)))
-    return told
+        text += _OTHERS.lstrip("\n").format(others=", ".join(map(quoted, people.others)))
+    return text

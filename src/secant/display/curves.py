@@ -107,8 +107,8 @@ def _curve(line: Line, index: int, across: Axis, up: Axis) -> list[str]:
         filled = [(inside[0][0], up.low), *inside, (inside[-1][0], up.low)]
         parts.append(area_between(((across.place(x), up.place(y)) for x, y in filled), color))
     stride = max(1, len(line.points) // MOST_POINTS)
-    kept = [*line.points[::stride], line.points[-1]]
-    places = ((across.place(x), up.place(y)) for x, y in kept)
+    points = [*line.points[::stride], line.points[-1]]
+    places = ((across.place(x), up.place(y)) for x, y in points)
     return [*parts, curve_through(places, color, dashed=line.dashed)]
 
 

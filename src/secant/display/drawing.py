@@ -29,9 +29,9 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Write the drawing into a file."""
-        place = Path(path)
-        place.write_text(self.svg, encoding="utf-8")
-        return place
+        target = Path(path)
+        target.write_text(self.svg, encoding="utf-8")
+        return target
 
 
 @frozen
@@ -88,7 +88,7 @@ def page(width: float, height: float, title: str, parts: Iterable[str]) -> str:
 def text_at(
     x: float,
     y: float,
-    words: str,
+    text: str,
     anchor: str = "start",
     color: str = WORDS,
     *,
@@ -100,7 +100,7 @@ def text_at(
     turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if upward else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{other}{turn}>'
-        f"{readable(words)}</text>"
+        f"{readable(text)}</text>"
     )
 
 
@@ -117,18 +117,18 @@ def curve_through(
 ) -> str:
     """Draw a line through points of the picture."""
     dash = ' stroke-dasharray="6 4"' if dashed else ""
-    return f'<polyline points="{_places(points)}" fill="none" stroke="{color}" stroke-width="1.8"{dash}/>'
+    return f'<polyline points="{_points(points)}" fill="none" stroke="{color}" stroke-width="1.8"{dash}/>'
 
 
 def area_between(points: Iterable[tuple[float, float]], color: str) -> str:
     """Fill what points of the picture enclose, so that lines behind it still show."""
-    return f'<polygon points="{_places(points)}" fill="{color}" fill-opacity="0.2"/>'
+    return f'<polygon points="{_points(points)}" fill="{color}" fill-opacity="0.2"/>'
 
 
-def _places(points: Iterable[tuple[float, float]]) -> str:
+def _points(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def readable(words: str) -> str:
+def readable(text: str) -> str:
     """Escape words; characters that XML forbids would make the whole drawing unreadable."""
-    return escape("".join(c if c.isprintable() else "?" for c in words))
+    return escape("".join(c if c.isprintable() else "?" for c in text))

@@ -128,24 +128,24 @@ def _carried(flow: Flow, start: str, end: str) -> str:
 def _behind(flow: Flow, name: str) -> set[str]:
     reads = {box.name: box.reads for box in flow.boxes}
     released = {box.name for box in flow.boxes if box.kind == "release"}
-    found: set[str] = set()
-    rest = [name]
-    while rest:
-        here = rest.pop()
-        if here not in found:
-            found.add(here)
+    names: set[str] = set()
+    waiting = [name]
+    while waiting:
+        here = waiting.pop()
+        if here not in names:
+            names.add(here)
             # What was released is public: nothing flows through it that was not paid.
-            rest += () if here in released else reads.get(here, ())
-    return found
+            waiting += () if here in released else reads.get(here, ())
+    return names
 
 
 def _ahead(flow: Flow, name: str) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for box in flow.boxes:
-        passes = box.name == name or any(r in found and not _is_release(flow, r) for r in box.reads)
+        passes = box.name == name or any(r in names and not _is_release(flow, r) for r in box.reads)
         if passes:
-            found.add(box.name)
-    return found
+            names.add(box.name)
+    return names
 
 
 def _is_release(flow: Flow, name: str) -> bool:
@@ -157,7 +157,7 @@ def _paid(flow: Flow, name: str) -> str:
     return f"\u03b5 {float(max(row.values())):.4g}" if any(row.values()) else ""
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], words: str) -> list[str]:
+def _arrow(start: tuple[float, float], end: tuple[float, float], label: str) -> list[str]:
     x, y = start[0] + WIDE, start[1] + HIGH / 2
     u, v = end[0] - 7, end[1] + HIGH / 2
     half = (x + u) / 2
@@ -166,8 +166,8 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], words: str) -> 
         f'<path d="{curve}" fill="none" stroke="{_LINES}" stroke-width="1.5"/>',
         f'<path d="M {u:.0f} {v - 4:.0f} l 8 4 l -8 4 z" fill="{_LINES}"/>',
     ]
-    if words:
-        parts.append(text_at(half, (y + v) / 2 - 5, words, "middle"))
+    if label:
+        parts.append(text_at(half, (y + v) / 2 - 5, label, "middle"))
     return parts
 
 
@@ -186,9 +186,9 @@ def _drawn(box: Box, x: float, y: float, paid: str) -> list[str]:
         f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="9" fill="{fill}" '
         f'stroke="{_INK}" stroke-width="{stroke}"><title>{readable(box.name)}</title></rect>'
     )
-    words = f"{box.kind} {paid}".strip()
+    label = f"{box.kind} {paid}".strip()
     return [
         shape,
         text_at(middle, y + 19, box.name[:22], "middle"),
-        text_at(middle, y + 36, words, "middle"),
+        text_at(middle, y + 36, label, "middle"),
     ]

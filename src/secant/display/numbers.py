@@ -92,8 +92,8 @@ def ends_text(value: object, low: object, high: object, noise: object) -> str:
 
 
 def _as_decimal(value: object) -> Decimal | None:
-    known = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
-    return _decimal(value) if known else None  # type: ignore[arg-type]
+    numeric = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
+    return _decimal(value) if numeric else None  # type: ignore[arg-type]
 
 
 def _cut(value: Decimal, exponent: int, rounding: str) -> Decimal:

@@ -50,13 +50,13 @@ def answer_page(answer: Released) -> str:
 def explanation_page(record: Mapping[str, Any], text: str) -> str:
     """Give an explanation: what it costs on top, each release to be opened, and the whole text last."""
     parts = list(_guarantees(record.get("guarantee", ())))
-    for place, release in enumerate(record.get("releases", ()), start=1):
+    for index, release in enumerate(record.get("releases", ()), start=1):
         inside = [*release.get("noise", ()), *release.get("enforced", ())]
         for certificate in release.get("certificates", ()):
             inside.append(f"proved by {certificate['analysis']}")
         inside += release.get("refusals", ())
         trees = [derivation_tree(c["derivation"]) for c in release.get("certificates", ())]
-        title = f"Release {place}: noise and proof"
+        title = f"Release {index}: noise and proof"
         parts.append(_opened(title, "\n".join(inside), after="".join(trees)))
     for warning in record.get("warnings", ()):
         parts.append(_small(f"{warning['code']} {warning['message']}"))
@@ -69,66 +69,66 @@ def explanation_page(record: Mapping[str, Any], text: str) -> str:
 
 def budget_page(accounts: Mapping[str, Any]) -> str:
     """Give what is left of every protection's budget, as bars."""
-    found = []
+    bars = []
     for name, account in accounts.items():
         spent = min(1.0, max(0.0, share_spent(account)))
         bar = (
             f'<svg width="160" height="10" role="img"><rect width="160" height="10" fill="{_BAND}"/>'
             f'<rect width="{160 * spent:.1f}" height="10" fill="{_INK}"/></svg>'
         )
-        found.append(_small(f"{name}: {account_text(account)}", before=f"{bar} "))
-    return "".join(found)
+        bars.append(_small(f"{name}: {account_text(account)}", before=f"{bar} "))
+    return "".join(bars)
 
 
 def _table(answer: Released) -> Iterator[str]:
     error, noisy = answer.error, noisy_columns(answer.error)
-    spans = {place: _span(answer, place) for place in noisy}
+    spans = {position: _span(answer, position) for position in noisy}
     yield '<table style="border-collapse:collapse">'
     heads = []
-    for place, name in enumerate(answer.columns):
+    for index, name in enumerate(answer.columns):
         heads.append(_cell("th", escape(value_text(name))))
-        if place in noisy:
+        if index in noisy:
             heads.append(_cell("th", f"± ({percent(error['level'])})", faint=True))
             heads.append(_cell("th", ""))
     yield f"<tr>{''.join(heads)}</tr>"
     for number, row in enumerate(answer.rows[:MOST_ROWS]):
         cells = []
-        for place, value in enumerate(row):
-            noise = error["noise"][number][place] if place in noisy and error["noise"] else None
+        for index, value in enumerate(row):
+            noise = error["noise"][number][index] if index in noisy and error["noise"] else None
             cells.append(_cell("td", escape(value_text(value, noise))))
-            if place in noisy:
+            if index in noisy:
                 cells.append(
-                    _cell("td", escape(cell_error(error, number, place, value)), faint=True)
+                    _cell("td", escape(cell_error(error, number, index, value)), faint=True)
                 )
-                cells.append(_cell("td", _error_bar(answer, number, place, spans[place])))
+                cells.append(_cell("td", _error_bar(answer, number, index, spans[index])))
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</table>"
     if len(answer.rows) > MOST_ROWS:
         yield _small(f"... and {len(answer.rows) - MOST_ROWS:,} more rows")
 
 
-def _ends(answer: Released, number: int, place: int) -> tuple[float, float, float] | None:
+def _ends(answer: Released, number: int, index: int) -> tuple[float, float, float] | None:
     """Give a number between its ends, where all three are known."""
-    error, value = answer.error, answer.rows[number][place]
+    error, value = answer.error, answer.rows[number][index]
     if not error.get("low") or isinstance(value, bool):
         return None
-    low, high = error["low"][number][place], error["high"][number][place]
+    low, high = error["low"][number][index], error["high"][number][index]
     try:
-        found = (float(low), float(value), float(high))  # type: ignore[arg-type]
+        ends_and_value = (float(low), float(value), float(high))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return found if found[0] <= found[2] else None
+    return ends_and_value if ends_and_value[0] <= ends_and_value[2] else None
 
 
-def _span(answer: Released, place: int) -> tuple[float, float]:
+def _span(answer: Released, index: int) -> tuple[float, float]:
     """Give what the bars of a column reach over, zero among it."""
-    ends = [_ends(answer, i, place) for i in range(min(len(answer.rows), MOST_ROWS))]
-    known = [x for e in ends if e is not None for x in e]
-    return min([0.0, *known]), max([0.0, *known])
+    ends = [_ends(answer, i, index) for i in range(min(len(answer.rows), MOST_ROWS))]
+    finite = [x for e in ends if e is not None for x in e]
+    return min([0.0, *finite]), max([0.0, *finite])
 
 
-def _error_bar(answer: Released, number: int, place: int, span: tuple[float, float]) -> str:
-    ends = _ends(answer, number, place)
+def _error_bar(answer: Released, number: int, index: int, span: tuple[float, float]) -> str:
+    ends = _ends(answer, number, index)
     if ends is None or span[0] == span[1]:
         return ""
     width, height = BAR
@@ -180,14 +180,16 @@ def derivation_tree(lines: Sequence[str]) -> str:
     drawn: set[str] = set()
 
     def branch(number: str) -> str:
-        words, premises = steps[number]
+        description, premises = steps[number]
         if number in drawn and premises:
-            return f'<div style="margin-left:1.2em">{escape(words)} (step {number}, above)</div>'
+            return (
+                f'<div style="margin-left:1.2em">{escape(description)} (step {number}, above)</div>'
+            )
         drawn.add(number)
         if not premises:
-            return f'<div style="margin-left:1.2em">{escape(words)}</div>'
+            return f'<div style="margin-left:1.2em">{escape(description)}</div>'
         inside = "".join(branch(premise) for premise in premises if premise in steps)
-        return f'<details style="margin-left:1.2em"><summary>{escape(words)}</summary>{inside}</details>'
+        return f'<details style="margin-left:1.2em"><summary>{escape(description)}</summary>{inside}</details>'
 
     return "".join(branch(number) for number in steps if number not in below)
 

@@ -85,56 +85,56 @@ def table_parts(
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     noisy = noisy_columns(error)
-    for place, name in enumerate(columns):
-        numeric = any(isinstance(row[place], (int, float)) for row in rows) or place in noisy
+    for index, name in enumerate(columns):
+        numeric = any(isinstance(row[index], (int, float)) for row in rows) or index in noisy
         side = "right" if numeric else "left"
         table.add_column(Text(value_text(name)), justify=side)  # type: ignore[arg-type]
-        if place in noisy:
+        if index in noisy:
             title = f"± ({percent(error['level'])})"
             table.add_column(Text(title), justify="right", style="dim")
-        if place in noisy and beside:
+        if index in noisy and beside:
             table.add_column(Text(beside[0]), justify="right", style="dim")
     for number, row in enumerate(rows[:MOST_ROWS]):
         cells: list[Text] = []
-        for place, value in enumerate(row):
-            noise = error["noise"][number][place] if place in noisy and error["noise"] else None
+        for index, value in enumerate(row):
+            noise = error["noise"][number][index] if index in noisy and error["noise"] else None
             cells.append(Text(value_text(value, noise)))
-            if place in noisy:
-                cells.append(Text(cell_error(error, number, place, value)))
-            if place in noisy and beside:
-                cells.append(Text(_beside_text(beside[1], number, place, noise)))
+            if index in noisy:
+                cells.append(Text(cell_error(error, number, index, value)))
+            if index in noisy and beside:
+                cells.append(Text(_beside_text(beside[1], number, index, noise)))
         table.add_row(*cells)
     yield table
     if len(rows) > MOST_ROWS:
         yield Text(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all")
 
 
-def cell_error(error: Mapping[str, Any], number: int, place: int, value: object) -> str:
+def cell_error(error: Mapping[str, Any], number: int, index: int, value: object) -> str:
     """Say how far a number may be off: in ranks, for an order statistic; how far that is in value, the data decide."""
-    ranks = (error.get("ranks") or {number: {place: None}})[number][place]
+    ranks = (error.get("ranks") or {number: {index: None}})[number][index]
     if ranks is not None:
         what = (
             "rows" if isinstance(value, bool) else "ranks"
         )  # of a truth value, rows that speak against it
         return "exact" if ranks == 0 else f"±{math.ceil(ranks):,} {what}"
-    low, high = error["low"][number][place], error["high"][number][place]
+    low, high = error["low"][number][index], error["high"][number][index]
     usual = error.get("kind") == "usual"
-    return ends_text(value, low, high, None if usual else error["noise"][number][place])
+    return ends_text(value, low, high, None if usual else error["noise"][number][index])
 
 
-def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, error: object) -> str:
-    return value_text(rows[number][place], error) if number < len(rows) else ""
+def _beside_text(rows: Sequence[Sequence[object]], number: int, index: int, error: object) -> str:
+    return value_text(rows[number][index], error) if number < len(rows) else ""
 
 
 def noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
     """Give the columns in which some value has noise."""
     return frozenset(
-        place for place, noisy in enumerate(error.get("noisy") or ()) if noisy
+        index for index, noisy in enumerate(error.get("noisy") or ()) if noisy
     ) | frozenset(
-        place
+        index
         for table in (error.get("noise"), error.get("ranks"))
         for row in table or ()
-        for place, noise in enumerate(row)
+        for index, noise in enumerate(row)
         if noise is not None and noise != 0
     )
 
@@ -248,11 +248,11 @@ def guarantee_lines(guarantee: Mapping[str, object]) -> tuple[str, str, str]:
     return (
         str(guarantee["protects"]),
         f"{strength} (protection {guarantee['protection']})",
-        _in_words(epsilon, delta),
+        _loss_text(epsilon, delta),
     )
 
 
-def _in_words(epsilon: float, delta: float) -> str:
+def _loss_text(epsilon: float, delta: float) -> str:
     factor = math.exp(min(epsilon, 700.0))
     times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.2e}"
     sentence = f"Either way, no outcome is more than {times} times as likely"

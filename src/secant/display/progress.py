@@ -36,23 +36,23 @@ def silent() -> Iterator[None]:
 def in_notebook() -> bool:
     """Say whether a notebook is in front of this process."""
     shell = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None else None
-    return found is not None and hasattr(found, "kernel")
+    notebook = shell.get_ipython() if shell is not None else None
+    return notebook is not None and hasattr(notebook, "kernel")
 
 
-def wanted(asked: bool | None) -> bool:
+def shows_bar(requested: bool | None) -> bool:
     """Say whether a bar is shown: as asked, or where somebody looks."""
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     return not _silent.get() and (sys.stderr.isatty() or in_notebook())
 
 
 @contextmanager
 def progress(
-    what: str, total: int, *, done: int = 0, asked: bool | None = None
+    what: str, total: int, *, done: int = 0, requested: bool | None = None
 ) -> Iterator[Callable[[int], object]]:
     """Show how many of `total` steps are done; call what is given with their number."""
-    if not wanted(asked):
+    if not shows_bar(requested):
         yield lambda done: None
     elif in_notebook():
         with _below_the_cell(bar_page(what, done, total)) as draw:

@@ -14,11 +14,11 @@ from secant.errors import BackendError
 from secant.policy.policy import Limits
 from secant.schema.catalog import Catalog
 
-Known = dict[str, list[tuple[object, ...]]]
+PublicRows = dict[str, list[tuple[object, ...]]]
 """Statement over public tables -> its rows. One that outlives a session is kept by the engine's own data only: by
 files that are compared before and after every question, and refused once they differ, or by what is in memory."""
 
-_MOST_KNOWN = 1000
+_MOST_REMEMBERED = 1000
 
 
 class Session(Protocol):
@@ -27,7 +27,7 @@ class Session(Protocol):
     dialect: Dialect
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PublicRows:
         """Give what was seen of public tables, of the data that the question sees."""
         ...
 
@@ -76,13 +76,13 @@ class Backend(Protocol):
 
 def public_rows(session: Session, statement: str) -> list[tuple[object, ...]]:
     """Give the rows of a statement that looks at public tables alone, run once for the data that a session knows."""
-    found = session.known.get(statement)
-    if found is None:
-        found = session.rows(statement)
-        if len(session.known) >= _MOST_KNOWN:
+    rows = session.known.get(statement)
+    if rows is None:
+        rows = session.rows(statement)
+        if len(session.known) >= _MOST_REMEMBERED:
             session.known.clear()
-        session.known[statement] = found
-    return found
+        session.known[statement] = rows
+    return rows
 
 
 def most_rows(limits: Limits) -> int:

@@ -24,11 +24,11 @@ def day(days: int) -> datetime.date | str:
     try:
         return _START.date() + datetime.timedelta(days=days)
     except OverflowError:
-        cycles, rest = divmod(days, _CYCLE)
-        found = _START.date() + datetime.timedelta(days=rest)
-        year = found.year + 400 * cycles
+        cycles, remainder = divmod(days, _CYCLE)
+        date = _START.date() + datetime.timedelta(days=remainder)
+        year = date.year + 400 * cycles
         shown = f"{year:04}" if year > 0 else f"{1 - year:04}"
-        return f"{shown}-{found.month:02}-{found.day:02}" + ("" if year > 0 else " (BC)")
+        return f"{shown}-{date.month:02}-{date.day:02}" + ("" if year > 0 else " (BC)")
 
 
 def moment(micros: int) -> datetime.datetime | str:
@@ -36,6 +36,6 @@ def moment(micros: int) -> datetime.datetime | str:
     try:
         return _START + datetime.timedelta(microseconds=micros)
     except OverflowError:
-        days, rest = divmod(micros, DAY)
-        clock = (_START + datetime.timedelta(microseconds=rest)).isoformat(" ")[11:]
+        days, remainder = divmod(micros, DAY)
+        clock = (_START + datetime.timedelta(microseconds=remainder)).isoformat(" ")[11:]
         return f"{day(days)} {clock.rstrip('0') if '.' in clock else clock}"

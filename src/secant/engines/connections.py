@@ -12,22 +12,22 @@ from typing import Generic, TypeVar
 from secant.engines.backend import closed
 from secant.runtime.processes import PerProcess
 
-Made = TypeVar("Made")
+Resource = TypeVar("Resource")
 
 
-class Connections(Generic[Made]):
+class Connections(Generic[Resource]):
     """What a backend has opened at its server; a forked child opens its own."""
 
-    def __init__(self, connect: Callable[[], Made], let_go: Callable[[Made], None]) -> None:
+    def __init__(self, connect: Callable[[], Resource], let_go: Callable[[Resource], None]) -> None:
         self._closed, self._connect = False, connect
         self._made = PerProcess(self._opened, let_go)
 
-    def get(self) -> Made:
+    def get(self) -> Resource:
         """Give this process's own."""
         return self._made.get()
 
     @contextmanager
-    def opening(self) -> Iterator[Made]:
+    def opening(self) -> Iterator[Resource]:
         """Give it to a backend that looks around for the first time; if that fails, nothing stays open."""
         try:
             yield self.get()
@@ -40,7 +40,7 @@ class Connections(Generic[Made]):
         self._closed = True
         self._made.drop()
 
-    def _opened(self) -> Made:
+    def _opened(self) -> Resource:
         if self._closed:
             raise closed()
         return self._connect()

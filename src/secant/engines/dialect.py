@@ -157,13 +157,13 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def place_of(dialect: Dialect, table: str) -> str:
+def table_text(dialect: Dialect, table: str) -> str:
     """Write a table of the source, or the elements of an array of one, each with the row that holds it."""
     spread = elements_named(table)
     if spread is None or (spread.table, spread.column) not in dialect.parted:
         return dialect.places.get(table) or quote(table)
     own = f"unnest(held.{quote(spread.column)}) AS {quote(spread.element)}"
-    return f"(SELECT held.*, {own} FROM {place_of(dialect, spread.table)} AS held)"
+    return f"(SELECT held.*, {own} FROM {table_text(dialect, spread.table)} AS held)"
 
 
 def read_column(dialect: Dialect, table: str, column: str, kind: Type, alias: str) -> str:
@@ -197,7 +197,7 @@ def stored_rows(dialect: Dialect, table: Table, only: Collection[str] | None = N
         for column, kind in table.columns
         if only is None or column in only
     ]
-    return f"(SELECT {', '.join(read) or '1'} FROM {place_of(dialect, table.name)} AS stored)"
+    return f"(SELECT {', '.join(read) or '1'} FROM {table_text(dialect, table.name)} AS stored)"
 
 
 def text(value: str) -> str:
@@ -235,11 +235,11 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
     if kind.kind == "DOUBLE":
         if not math.isfinite(float(value)):  # type: ignore[arg-type]
             return f"CAST('{float(value)}' AS {dialect.types['DOUBLE']})"  # type: ignore[arg-type]
-        written = repr(float(value))  # type: ignore[arg-type]
+        literal = repr(float(value))  # type: ignore[arg-type]
         if dialect.exponents:
-            signed = written if "e" in written else f"{written}e0"
+            signed = literal if "e" in literal else f"{literal}e0"
             return f"({signed})" if signed.startswith("-") else signed
-        return f"CAST({written} AS {dialect.types['DOUBLE']})"
+        return f"CAST({literal} AS {dialect.types['DOUBLE']})"
     if isinstance(value, Decimal) or kind.kind == "DECIMAL":
         return _decimal(dialect, Decimal(value), kind)  # type: ignore[arg-type]
     if isinstance(value, int):
@@ -275,10 +275,10 @@ def constant_rows(
     if len(rows) >= MANY and dialect.lists:
         columns = zip(kinds, zip(*rows, strict=True), strict=True)
         return f"SELECT {', '.join(_unnested(dialect, k, values) for k, values in columns)}"
-    written = (
+    texts = (
         ", ".join(constant(dialect, v, k) for v, k in zip(row, kinds, strict=True)) for row in rows
     )
-    return f"VALUES {', '.join(f'({row})' for row in written)}"
+    return f"VALUES {', '.join(f'({row})' for row in texts)}"
 
 
 def _unnested(dialect: Dialect, kind: Type, values: Sequence[object]) -> str:
@@ -301,6 +301,6 @@ _NUMBERS: Mapping[str, Callable[[Any], str]] = {
 
 def bucket_text(operand: str, limits: tuple[object, ...]) -> str:
     """Write how many limits lie below a number, the largest first; digits alone are exact in every engine."""
-    written = [f"{x:f}" if isinstance(x, Decimal) else str(x) for x in limits]
-    tests = (f" WHEN {operand} > {written[i]} THEN {i + 1}" for i in reversed(range(len(limits))))
+    texts = [f"{x:f}" if isinstance(x, Decimal) else str(x) for x in limits]
+    tests = (f" WHEN {operand} > {texts[i]} THEN {i + 1}" for i in reversed(range(len(limits))))
     return f"CASE{''.join(tests)} ELSE 0 END"

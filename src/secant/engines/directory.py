@@ -29,7 +29,7 @@ def tables_of(directory: Path, kind: str) -> dict[str, tuple[Path, ...]]:
     if not directory.is_dir():
         return _one_table(directory, kind)
     root = directory.resolve()
-    found: dict[str, tuple[Path, ...]] = {}
+    tables: dict[str, tuple[Path, ...]] = {}
     seen: dict[str, Path] = {}
     for entry in _listed(root):
         if _is_folder(entry):
@@ -45,9 +45,9 @@ def tables_of(directory: Path, kind: str) -> dict[str, tuple[Path, ...]]:
         other = seen.setdefault(name.lower(), entry)
         if other is not entry:
             raise _refused(f"{other.name!r} and {entry.name!r} would be one table", "rename one")
-        found[name] = files
-    _check_files(root, found)
-    return found
+        tables[name] = files
+    _check_files(root, tables)
+    return tables
 
 
 def files_of(directory: Path, kind: str) -> list[Path]:
@@ -55,11 +55,11 @@ def files_of(directory: Path, kind: str) -> list[Path]:
     if not directory.is_dir():
         return _meant(directory, kind)
     entries = _scanned(directory.resolve())
-    found: list[os.DirEntry[str]] = []
+    scanned: list[os.DirEntry[str]] = []
     for entry in entries:
-        found += _scanned(Path(entry.path)) if _leads_to_folder(entry) else [entry]
+        scanned += _scanned(Path(entry.path)) if _leads_to_folder(entry) else [entry]
     ending = f".{kind}"
-    return [Path(entry.path) for entry in found if entry.name.endswith(ending)]
+    return [Path(entry.path) for entry in scanned if entry.name.endswith(ending)]
 
 
 def _one_table(path: Path, kind: str) -> dict[str, tuple[Path, ...]]:
@@ -69,9 +69,9 @@ def _one_table(path: Path, kind: str) -> dict[str, tuple[Path, ...]]:
     name = before.rstrip("-_. ") or path.parent.resolve().name
     for file in files:
         _check_name(file)
-    found = {name: files} if files else {}
-    _check_files(path.parent.resolve(), found)
-    return found
+    tables = {name: files} if files else {}
+    _check_files(path.parent.resolve(), tables)
+    return tables
 
 
 def _meant(path: Path, kind: str) -> list[Path]:
@@ -128,10 +128,10 @@ def _check_name(entry: Path) -> None:
         )
 
 
-def _check_files(root: Path, found: Mapping[str, tuple[Path, ...]]) -> None:
+def _check_files(root: Path, tables: Mapping[str, tuple[Path, ...]]) -> None:
     """Refuse files that are not plain data of their own."""
     seen: dict[tuple[int, int], Path] = {}
-    for file in (file for files in found.values() for file in files):
+    for file in (file for files in tables.values() for file in files):
         shown = ascii(str(file.relative_to(root)))
         try:
             facts = file.stat()
@@ -148,9 +148,9 @@ def _check_files(root: Path, found: Mapping[str, tuple[Path, ...]]) -> None:
             raise _refused(f"{str(other.relative_to(root))!a} and {shown} are one file", hint)
 
 
-def without_lines(found: Mapping[str, tuple[Path, ...]]) -> Iterator[str]:
+def without_lines(tables: Mapping[str, tuple[Path, ...]]) -> Iterator[str]:
     """Name the tables all of whose files are empty, without even a line that names columns."""
-    for name, files in found.items():
+    for name, files in tables.items():
         if not any(file.stat().st_size for file in files):
             yield name
 
@@ -160,9 +160,9 @@ def as_list(files: tuple[Path, ...]) -> str:
     return "[" + ", ".join(text(_literal(str(file))) for file in files) + "]"
 
 
-def names_of(found: Mapping[str, tuple[Path, ...]]) -> list[str]:
+def names_of(tables: Mapping[str, tuple[Path, ...]]) -> list[str]:
     """Give every file as it is called and as it is written: an engine asks for leave to read both."""
-    files = [str(file) for each in found.values() for file in each]
+    files = [str(file) for each in tables.values() for file in each]
     return list(dict.fromkeys([*files, *map(_literal, files)]))
 
 

@@ -29,17 +29,17 @@ _parts = attrgetter("parts")  # what paths are compared by, read once for each
 
 def state_of(paths: Iterable[Path]) -> State:
     """Give what tells a later content of the files from this one; a file that is missing has no line."""
-    found = []
+    state = []
     for path in sorted(paths, key=_parts):
         try:
             seen = os.stat(path)
         except OSError:
             continue
         # The change time as well: who copies a file can set its modification time back.
-        found.append(
+        state.append(
             (str(path), seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         )
-    return tuple(found)
+    return tuple(state)
 
 
 def version_name(state: State) -> str:
@@ -49,9 +49,9 @@ def version_name(state: State) -> str:
 
 def settled_state(paths: Iterable[Path]) -> State:
     """Give the state of files whose last change is old enough for the next one to leave a mark."""
-    known = sorted(paths)
+    ordered = sorted(paths)
     for _ in range(_TRIES):
-        state = state_of(known)
+        state = state_of(ordered)
         newest = max((max(line[4:]) for line in state), default=0)
         if abs(time.time_ns() - newest) > _TICK * 1e9:
             return state

@@ -48,8 +48,8 @@ def open_frames(tables: Frames, *, limits: Limits = USUAL) -> DuckDB:
 
     def enter(cursor: duckdb.DuckDBPyConnection) -> None:
         """Show the frames to one cursor: the engine keeps what was registered for each by itself."""
-        for place, frame in places.items():
-            cursor.register(place, frame)
+        for location, frame in places.items():
+            cursor.register(location, frame)
 
     def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
@@ -57,9 +57,9 @@ def open_frames(tables: Frames, *, limits: Limits = USUAL) -> DuckDB:
             engine.execute(f"USE {ATTACHED}.main")
             engine.execute(f"SET GLOBAL pandas_analyze_sample = {WHOLE}")
             enter(engine)
-            for name, place in zip(frames, places, strict=True):
-                columns = opaque_columns(engine, f"SELECT * FROM {place}")
-                engine.execute(f"CREATE VIEW {quote(name)} AS SELECT {columns} FROM {place}")
+            for name, location in zip(frames, places, strict=True):
+                columns = opaque_columns(engine, f"SELECT * FROM {location}")
+                engine.execute(f"CREATE VIEW {quote(name)} AS SELECT {columns} FROM {location}")
             for name, (kind, parts) in files.items():
                 add = partial(add_files, engine, name, parts, kind)
                 watched(add, engine.interrupt, limits.seconds)
@@ -97,11 +97,11 @@ def _files(path: Path) -> tuple[str, tuple[Path, ...]]:
         return kind, (path.resolve(),)
     if path.is_dir():
         for kind in _READ:
-            found = [f for f in files_of(path, kind) if f.parent == path.resolve()]
-            if found:
+            files = [f for f in files_of(path, kind) if f.parent == path.resolve()]
+            if files:
                 # As in a directory of tables: links that lead away and names that an engine misreads are refused.
                 tables_of(path, kind)
-                return kind, tuple(found)
+                return kind, tuple(files)
     raise BackendError(
         "BAK-001",
         f"{path} is no .csv or .parquet file, and no folder of them",

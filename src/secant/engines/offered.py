@@ -81,8 +81,8 @@ def offered(
     )
     seen, alike = _apart(list(views), [table.name for table in tables])
     withheld = {**(missing or {}), **alike}
-    found = catalog(*map(_table, tables), views=seen, missing=withheld, schemas=schemas)
-    return with_inputs(found), reading
+    offered_catalog = catalog(*map(_table, tables), views=seen, missing=withheld, schemas=schemas)
+    return with_inputs(offered_catalog), reading
 
 
 def _apart(views: list[StoredView], tables: list[str]) -> tuple[list[StoredView], dict[str, str]]:
@@ -91,19 +91,21 @@ def _apart(views: list[StoredView], tables: list[str]) -> tuple[list[StoredView]
     clear = [view for view in views if names[view.name.lower()] == 1]
     reason = "it is a view, and another name differs from its own in case only"
     left = {view.name for view in views if view not in clear}
-    known = {table.lower() for table in tables}
-    return clear, {name: reason for name in left if name.lower() not in known}
+    table_names = {table.lower() for table in tables}
+    return clear, {name: reason for name in left if name.lower() not in table_names}
 
 
 def _unmistakable(table: Stored) -> Stored:
     """Withhold columns whose parts or elements another column is called like."""
-    taken = {p.column for name in table.columns if (p := part_named(name)) is not None}
-    taken |= {name for name in table.columns if Elements(table.name, name).element in table.columns}
+    part_names = {p.column for name in table.columns if (p := part_named(name)) is not None}
+    part_names |= {
+        name for name in table.columns if Elements(table.name, name).element in table.columns
+    }
     clash = Offer(reason="another column is called like a part of it")
     return replace(
         table,
         columns={
-            name: clash if name in taken and offer.part else offer
+            name: clash if name in part_names and offer.part else offer
             for name, offer in table.columns.items()
         },
     )
@@ -121,12 +123,12 @@ def _table(table: Stored) -> Table:
         parts=tuple((name, o.part) for name, o in table.columns.items() if o.part),
         computed=table.computed,
         ties=tuple(dict.fromkeys(table.ties)),
-        comments=tuple(_told(table.comments)),
+        comments=tuple(_comment_lines(table.comments)),
         not_null=table.not_null,
     )
 
 
-def _told(comments: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _comment_lines(comments: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Give comments as one short line each."""
     for name, comment in comments.items():
         line = " ".join(comment.split())
@@ -141,12 +143,12 @@ def _told(comments: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def with_inputs(catalog: Catalog) -> Catalog:
     """Give the catalog with what is understood of its generated columns."""
-    found = {
+    tables = {
         name: replace(table, computed=_understood(table))
         for name, table in catalog.tables.items()
         if table.computed
     }
-    return replace(catalog, tables={**catalog.tables, **found}) if found else catalog
+    return replace(catalog, tables={**catalog.tables, **tables}) if tables else catalog
 
 
 def _understood(table: Table) -> tuple[Computed, ...]:
@@ -154,8 +156,8 @@ def _understood(table: Table) -> tuple[Computed, ...]:
     inputs: dict[str, frozenset[str]] = {}
     left = list(table.computed)
     while left:
-        known = {c.column: _inputs(table, c, inputs) for c in left}
-        more = {column: found for column, found in known.items() if found is not None}
+        inputs_of = {c.column: _inputs(table, c, inputs) for c in left}
+        more = {column: columns for column, columns in inputs_of.items() if columns is not None}
         if not more:
             break
         inputs |= more
@@ -164,18 +166,18 @@ def _understood(table: Table) -> tuple[Computed, ...]:
 
 
 def _inputs(
-    table: Table, computed: Computed, known: Mapping[str, frozenset[str]]
+    table: Table, computed: Computed, inputs_of: Mapping[str, frozenset[str]]
 ) -> frozenset[str] | None:
     """Give the stored columns that a generated column is computed from; None if it is not understood."""
-    wanted = (*known, computed.column)
-    hidden = {c.column for c in table.computed} - {*wanted}
+    available = (*inputs_of, computed.column)
+    hidden = {c.column for c in table.computed} - {*available}
     alone = replace(
         table,
         columns=tuple((c, kind) for c, kind in table.columns if c not in hidden),
         parts=tuple((c, kind) for c, kind in table.parts if c not in hidden),
     )
     name = table.name.lower()
-    formulas = {c.column.lower(): c.formula for c in table.computed if c.column in wanted}
+    formulas = {c.column.lower(): c.formula for c in table.computed if c.column in available}
     catalog = Catalog({name: alone}, derived={name: formulas})
     try:
         plan = from_sql(f"SELECT {quote(computed.column)} FROM {quote(table.name)}", catalog)

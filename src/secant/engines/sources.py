@@ -33,16 +33,16 @@ def open_source(
             hint="pass tables by name: {'visits': frame}",
         )
     source = resolved(source, beside=beside)
-    kind, _, rest = source.partition(":")
-    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+    kind, _, path_text = source.partition(":")
+    if kind in ("postgresql", "postgres") and path_text.startswith("//"):
         from secant.engines.postgres import session as postgres
 
         return postgres.open_server(source, limits)
     if kind == "spark":
         from secant.engines.spark import session as spark
 
-        return spark.open_server(rest, limits)
-    if not rest or kind not in ("duckdb", "parquet", "csv"):
+        return spark.open_server(path_text, limits)
+    if not path_text or kind not in ("duckdb", "parquet", "csv"):
         raise BackendError(
             "BAK-001",
             f"the source {source[:200]!r} is not understood",
@@ -51,7 +51,7 @@ def open_source(
     from secant.engines.duckdb import session as duckdb
 
     if kind == "duckdb":
-        named, options = _options(rest)
+        named, options = _options(path_text)
         attached = [_placed(path, beside) for path in options["attach"]]
         return duckdb.open_file(
             _placed(named, beside),
@@ -60,7 +60,7 @@ def open_source(
             schemas=options["schema"] or ["main"],
             attached=attached,
         )
-    return duckdb.open_directory(_placed(rest, beside), kind, threads=threads, limits=limits)
+    return duckdb.open_directory(_placed(path_text, beside), kind, threads=threads, limits=limits)
 
 
 ENDINGS = {
@@ -85,13 +85,13 @@ def _meant(source: str) -> str:
 def source_files(source: str, *, beside: Path | None = None) -> list[Path] | None:
     """Give the files that hold the rows of a source, as they are now; None for a server, which has none here."""
     source = resolved(source, beside=beside)
-    kind, _, rest = source.partition(":")
+    kind, _, location = source.partition(":")
     if kind == "duckdb":
-        named, options = _options(rest)
+        named, options = _options(location)
         places = [_placed(path, beside).resolve() for path in (named, *options["attach"])]
         return [each for p in places for each in (p, p.with_name(p.name + ".wal"))]
     if kind in ("parquet", "csv"):
-        return files_of(_placed(rest, beside), kind)
+        return files_of(_placed(location, beside), kind)
     return None
 
 
@@ -105,33 +105,33 @@ def data_version(source: object, *, beside: Path | None = None) -> str:
 
 def resolved(source: str, *, beside: Path | None = None) -> str:
     """Give the source that `env:NAME` or `file:PATH` stands for: an address with a password is kept there."""
-    kind, _, rest = source.partition(":")
+    kind, _, location = source.partition(":")
     if kind == "env":
-        found = os.environ.get(rest, "").strip()
-        if not found:
+        value = os.environ.get(location, "").strip()
+        if not value:
             raise BackendError(
                 "BAK-001",
-                f"the environment has no {rest[:80]}, which the source names",
-                hint=f"set {rest[:80]} to the address of the data",
+                f"the environment has no {location[:80]}, which the source names",
+                hint=f"set {location[:80]} to the address of the data",
             )
-        return found
+        return value
     if kind != "file":
         return source
-    place = _placed(rest, beside)
+    path = _placed(location, beside)
     try:
-        others = place.stat().st_mode & 0o077
-        found = place.read_text(encoding="utf-8").strip()
+        others = path.stat().st_mode & 0o077
+        value = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise BackendError(
-            "BAK-001", f"the file {place}, which holds the source, cannot be read", hint="check it"
+            "BAK-001", f"the file {path}, which holds the source, cannot be read", hint="check it"
         ) from None
     if others and os.name == "posix":
         raise BackendError(
             "BAK-001",
-            f"others may read {place}, which holds the address of the data",
-            hint=f"chmod 600 {place}",
+            f"others may read {path}, which holds the address of the data",
+            hint=f"chmod 600 {path}",
         )
-    return found
+    return value
 
 
 def has_password(source: str) -> bool:
@@ -147,25 +147,27 @@ def has_password(source: str) -> bool:
 
 def with_paths(source: str, change: Callable[[str], str]) -> str:
     """Give a source with its paths changed; a server and the environment have none."""
-    kind, _, rest = source.partition(":")
-    if kind not in ("duckdb", "parquet", "csv", "file") or not rest:
+    kind, _, location = source.partition(":")
+    if kind not in ("duckdb", "parquet", "csv", "file") or not location:
         return source
-    path, options = _options(rest) if kind == "duckdb" else (rest, {"schema": [], "attach": []})
+    path, options = (
+        _options(location) if kind == "duckdb" else (location, {"schema": [], "attach": []})
+    )
     options["attach"] = [change(each) for each in options["attach"]]
-    told = "&".join(f"{name}={','.join(values)}" for name, values in options.items() if values)
-    return f"{kind}:{change(path)}{'?' if told else ''}{told}"
+    query = "&".join(f"{name}={','.join(values)}" for name, values in options.items() if values)
+    return f"{kind}:{change(path)}{'?' if query else ''}{query}"
 
 
-def _options(written: str) -> tuple[str, dict[str, list[str]]]:
+def _options(address: str) -> tuple[str, dict[str, list[str]]]:
     """Read `FILE?schema=main,hr&attach=other.duckdb`; a question mark with nothing known behind it is the name's."""
-    path, mark, after = written.rpartition("?")
-    found: dict[str, list[str]] = {"schema": [], "attach": []}
+    path, mark, after = address.rpartition("?")
+    values: dict[str, list[str]] = {"schema": [], "attach": []}
     pairs = [pair.partition("=") for pair in after.split("&")]
-    if not mark or not all(name in found and value for name, _, value in pairs):
-        return written, found
+    if not mark or not all(name in values and value for name, _, value in pairs):
+        return address, values
     for name, _, value in pairs:
-        found[name] += [part for part in value.split(",") if part]
-    return path, found
+        values[name] += [part for part in value.split(",") if part]
+    return path, values
 
 
 def _placed(path: str, beside: Path | None) -> Path:

@@ -27,13 +27,13 @@ class Spill:
     def __init__(self) -> None:
         _remove_left()
         while True:
-            made = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            lock = _locked(made)
-            if made.is_dir():
+            path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            lock = _locked(path)
+            if path.is_dir():
                 break
             _unlock(lock)  # another process took it for something left, and removed it
-        self.path = made
-        self.remove = weakref.finalize(self, _remove, made, lock, os.getpid())
+        self.path = path
+        self.remove = weakref.finalize(self, _remove, path, lock, os.getpid())
 
 
 def _remove(path: Path, lock: int | None, process: int) -> None:

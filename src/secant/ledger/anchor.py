@@ -33,22 +33,22 @@ def read_anchor(ledger: Path) -> Anchor | None:
     return read_anchor_at(anchor_file(ledger))
 
 
-def read_anchor_at(place: Path) -> Anchor | None:
+def read_anchor_at(path: Path) -> Anchor | None:
     """Give the anchor that a file holds; None if there is no file."""
     try:
-        text = place.read_text(encoding="ascii")
+        text = path.read_text(encoding="ascii")
     except FileNotFoundError:
         return None
     except ValueError:
         text = ""
     try:
         fields = json.loads(text)
-        found = Anchor(fields["sequence"], fields["digest"])
-        if text != _line(found):  # a number of another kind, a key too many, a changed bit
+        anchor = Anchor(fields["sequence"], fields["digest"])
+        if text != _line(anchor):  # a number of another kind, a key too many, a changed bit
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise forgotten(f"the anchor of the ledger, {place.name}, is damaged") from None
-    return found
+        raise forgotten(f"the anchor of the ledger, {path.name}, is damaged") from None
+    return anchor
 
 
 def write_anchor(ledger: Path, anchor: Anchor, *, backward: bool = False) -> None:
@@ -67,8 +67,8 @@ def write_anchor_at(
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
     # Two processes may come here in the other order than they were in the chain.
     with _alone(target.parent) as folder:
-        known = None if backward else read_anchor_at(target)
-        if known is not None and known.sequence >= anchor.sequence:
+        current = None if backward else read_anchor_at(target)
+        if current is not None and current.sequence >= anchor.sequence:
             return
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:

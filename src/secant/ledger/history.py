@@ -39,12 +39,12 @@ class Release:
 
 def releases_of(records: Iterable[Record]) -> list[Release]:
     """Gather the records of each release, in the order in which they were reserved."""
-    found: dict[str, Release] = {}
+    releases: dict[str, Release] = {}
     for record in records:
         fields = record.fields
         kind = fields["kind"]
         if kind == "reserve":
-            found[fields["release"]] = Release(
+            releases[fields["release"]] = Release(
                 fields["release"],
                 datetime.fromtimestamp(fields["time"], UTC),
                 fields["analyst"],
@@ -54,10 +54,10 @@ def releases_of(records: Iterable[Record]) -> list[Release]:
                 fields.get("papers", {}),
             )
         elif kind in _STATUS:
-            release = found[fields["release"]]
+            release = releases[fields["release"]]
             status = fields["outcome"] if kind == "settle" else _STATUS[kind]
-            found[release.release_id] = replace(release, status=status)
-    return list(found.values())
+            releases[release.release_id] = replace(release, status=status)
+    return list(releases.values())
 
 
 _STATUS = {"sent": "sent", "settle": "", "return": "returned"}

@@ -83,12 +83,12 @@ class Limits:
 
     def unnamed(self, state: State) -> dict[str, Spent]:
         """Give what protections have spent that are neither in force nor accounted for."""
-        known = {name.casefold() for name in (*self.budgets, *self.retired)}
-        known |= {name.casefold() for names in self.continues.values() for name in names}
+        configured = {name.casefold() for name in (*self.budgets, *self.retired)}
+        configured |= {name.casefold() for names in self.continues.values() for name in names}
         return {
             name: spent_of(accounts.values())
             for name, accounts in state.accounts.items()
-            if accounts and name.casefold() not in known
+            if accounts and name.casefold() not in configured
         }
 
     def read(
@@ -171,10 +171,10 @@ class Balance:
                 ("lifetime", self.lifetime),
             )
         }
-        told = {"theorem": self.theorem, "renewal": self.renewal, "month": self.month}
+        fields = {"theorem": self.theorem, "renewal": self.renewal, "month": self.month}
         if self.window is not None:
-            told["window"] = str(self.window)
-        return {**amounts, **{name: text or None for name, text in told.items()}}
+            fields["window"] = str(self.window)
+        return {**amounts, **{name: text or None for name, text in fields.items()}}
 
 
 def balance(

@@ -42,7 +42,7 @@ class Account:
 
     def to_dict(self) -> dict[str, Any]:
         """Give spent and remaining amounts as plain numbers."""
-        told = {
+        entry = {
             "total": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
             "spent": {"epsilon": float(self.spent_epsilon), "delta": float(self.spent_delta)},
             "remaining": {
@@ -51,9 +51,9 @@ class Account:
             },
         }
         if self.gamma or self.spent_gamma:
-            told["spent"]["gamma"] = float(self.spent_gamma)
-            told["remaining"]["gamma"] = float(max(Fraction(0), self.gamma - self.spent_gamma))
-        return told
+            entry["spent"]["gamma"] = float(self.spent_gamma)
+            entry["remaining"]["gamma"] = float(max(Fraction(0), self.gamma - self.spent_gamma))
+        return entry
 
 
 class Accounts(dict[str, Account]):
@@ -126,7 +126,7 @@ def _temporary() -> Path:
 
 def open_ledger(
     policy: Policy,
-    place: str | Path,
+    location: str | Path,
     *,
     create: bool | None = None,
     restored: bool = False,
@@ -134,7 +134,7 @@ def open_ledger(
     """Open the ledger with the budgets that the policy puts in force. Needs no data source."""
     protections = policy.protections
     opened = Ledger.open(
-        place,
+        location,
         {p.name: Budget.of(p.epsilon, p.delta, p.gamma) for p in protections},
         analysts={
             p.name: {who: Budget.of(*share, p.gamma) for who, share in p.analysts.items()}
@@ -149,28 +149,28 @@ def open_ledger(
         create=create is not False,
         restored=restored,
     )
-    if opened.started and create is None and Path(place).name != _TEMPORARY_FILE:
+    if opened.started and create is None and Path(location).name != _TEMPORARY_FILE:
         # Nobody asked for it: if there was a ledger elsewhere, its spending is not known here.
-        where = "on the server" if "://" in str(place) else f"at {place}"
+        where = "on the server" if "://" in str(location) else f"at {location}"
         _log.warning("a new ledger was started %s: nothing is counted as spent yet", where)
     return opened
 
 
-def ledger_was_started(place: str | Path) -> bool:
+def ledger_was_started(location: str | Path) -> bool:
     """Say whether there is a ledger file, or what is left of one; of a server, True."""
-    if "://" in str(place):
+    if "://" in str(location):
         return True
-    return Path(place).exists() or anchor_file(Path(place)).exists()
+    return Path(location).exists() or anchor_file(Path(location)).exists()
 
 
 def accounts_of(ledger: Ledger) -> Accounts:
     """Give the budget of each protection as exact numbers."""
-    found = Accounts()
+    accounts = Accounts()
     for name, b in ledger.balances().items():
         (e, d), (se, sd), (re, rd) = (
             (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
             for x in (b.budget, b.spent, b.remaining)
         )
         shares = (Fraction(x.gamma, DELTA_UNITS) for x in (b.budget, b.spent))
-        found[name] = Account(e, d, se, sd, re, rd, *shares)
-    return found
+        accounts[name] = Account(e, d, se, sd, re, rd, *shares)
+    return accounts

@@ -256,8 +256,8 @@ def split_address(address: str) -> tuple[str, str]:
     names = [value for key, value in options if key == "ledger"] or [DEFAULT_SCHEMA]
     if len(names) > 1 or not names[0] or len(names[0].encode()) > 63 or "\0" in names[0]:
         raise UsageError("USE-001", "the name of a ledger has between 1 and 63 bytes")
-    rest = urlencode([(key, value) for key, value in options if key != "ledger"])
-    return urlunsplit(parts._replace(query=rest)), names[0]
+    query = urlencode([(key, value) for key, value in options if key != "ledger"])
+    return urlunsplit(parts._replace(query=query)), names[0]
 
 
 def _exists(connection: psycopg.Connection, name: str) -> bool:

@@ -34,14 +34,16 @@ def read_sliding(
         reason = "the protection hid stretches of another kind before: give it a new name"
         return Reading(whole, False, "", reason)
     dated = {span for span in spans.values() if span is not None}
-    found = [_at(prices, spans, first, window) for first in _places(dated, window)]
+    readings = [_at(prices, spans, first, window) for first in _starts(dated, window)]
     worst = Spent(
-        max(s.epsilon for s in found), max(s.delta for s in found), max(s.gamma for s in found)
+        max(s.epsilon for s in readings),
+        max(s.delta for s in readings),
+        max(s.gamma for s in readings),
     )
     return Reading(worst, worst.within(budget), THEOREM)
 
 
-def _places(spans: Iterable[Span], window: Window) -> list[int]:
+def _starts(spans: Iterable[Span], window: Window) -> list[int]:
     """Give where stretches begin that meet an end of some span, and a few beside; elsewhere nothing changes."""
     ends = {0}
     for span in spans:
@@ -50,9 +52,9 @@ def _places(spans: Iterable[Span], window: Window) -> list[int]:
             ends.add(span.start + span.length)
     cell = window.cell
     cells = {
-        place for end in ends for place in range((end - window.length) // cell - 1, end // cell + 2)
+        start for end in ends for start in range((end - window.length) // cell - 1, end // cell + 2)
     }
-    return [place * cell for place in cells]
+    return [start * cell for start in cells]
 
 
 def _at(

@@ -296,10 +296,10 @@ def _typed_row(row: tuple[Any, ...], types: tuple[type, ...]) -> tuple[Any, ...]
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def create_file(path: Path) -> bool:

@@ -223,7 +223,7 @@ class State:
                     protection,
                     analyst,
                     month,
-                    [[*_written(p), n] for p, n in sorted(account.prices.items())],
+                    [[*_price_fields(p), n] for p, n in sorted(account.prices.items())],
                 ]
                 for protection, by_key in sorted(self.accounts.items())
                 for (analyst, month), account in sorted(by_key.items())
@@ -234,7 +234,7 @@ class State:
                     "analyst": release.analyst,
                     "month": release.month,
                     "charges": [
-                        [protection, *_written(price)] for protection, price in release.charges
+                        [protection, *_price_fields(price)] for protection, price in release.charges
                     ],
                     "lease_until": release.lease_until,
                     "sent": release.sent,
@@ -331,7 +331,7 @@ def _price(fields: Mapping[str, Any]) -> Price:
     )
 
 
-def _written(price: Price) -> list[Any]:
+def _price_fields(price: Price) -> list[Any]:
     """Give a price as a summary holds it: without a span as ever."""
     return [*price] if price.span else [price.epsilon, price.delta, price.event]
 

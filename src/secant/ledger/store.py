@@ -169,18 +169,18 @@ class Ledger:
 
         `papers` are kept, and named in the record, so that the release can be checked later.
         """
-        held = tuple(charges)
+        all_charges = tuple(charges)
         if not 1 <= lease_seconds <= LONGEST_LEASE:
             raise UsageError("USE-001", f"a lease lasts between 1 and {LONGEST_LEASE} seconds")
         check_analyst(analyst)
-        for charge in held:
+        for charge in all_charges:
             if charge.protection not in self._limits.budgets:
                 raise UsageError(
                     "USE-005", f"there is no budget for protection {charge.protection!r}"
                 )
-        fields = self._reserved(held, analyst, plain_note(note))
+        fields = self._reserved(all_charges, analyst, plain_note(note))
         with self._writing() as transaction:
-            now, when, short = self._short(transaction, held, analyst)
+            now, when, short = self._short(transaction, all_charges, analyst)
             if not short:
                 fields["lease_until"] = now + lease_seconds
                 self._keep(transaction, evidence, fields)
@@ -192,7 +192,7 @@ class Ledger:
                 details=short,
                 hint="ask with a smaller epsilon, or ask the data owner for more budget",
             )
-        return Reservation(self, fields["release"], held)
+        return Reservation(self, fields["release"], all_charges)
 
     @staticmethod
     def _keep(transaction: Transaction, evidence: Evidence | None, fields: dict[str, Any]) -> None:
@@ -203,19 +203,19 @@ class Ledger:
                 transaction.keep(digest, paper)
 
     def _reserved(
-        self, held: Sequence[Charge], analyst: str, note: Mapping[str, Any]
+        self, charges: Sequence[Charge], analyst: str, note: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Give the fields of a reservation, but for how long it holds."""
         return {
             "release": secrets.token_hex(16),
             "analyst": analyst,
-            "charges": [charge_fields(charge) for charge in held],
-            "budgets": self._in_force(held),
+            "charges": [charge_fields(charge) for charge in charges],
+            "budgets": self._in_force(charges),
             "note": note,
         }
 
     def _short(
-        self, transaction: Transaction, held: Sequence[Charge], analyst: str
+        self, transaction: Transaction, charges: Sequence[Charge], analyst: str
     ) -> tuple[float, float, tuple[str, ...]]:
         """Give the clock, the time of the books, and what some charges lack, after what has lapsed is swept."""
         _check_named(self._limits.unnamed(self._state))
@@ -223,7 +223,11 @@ class Ledger:
         self._sweep(transaction, now)
         when = self._time(now)
         month = month_of(when)
-        return now, when, shortfalls(self._state, self._limits, held, analyst=analyst, month=month)
+        return (
+            now,
+            when,
+            shortfalls(self._state, self._limits, charges, analyst=analyst, month=month),
+        )
 
     def declare_stream(
         self,
@@ -239,23 +243,23 @@ class Ledger:
         The first declaration of a name holds for ever: a caller compares what it gets.
         """
         check_analyst(analyst)
-        held, wanted = tuple(charges), plain_note(declaration)
+        all_charges, note = tuple(charges), plain_note(declaration)
         with self._writing() as transaction:
-            known = self._state.streams.get(name)
+            stream_state = self._state.streams.get(name)
             short: tuple[str, ...] = ()
-            if known is None:
-                now, when, short = self._short(transaction, held, analyst)
+            if stream_state is None:
+                now, when, short = self._short(transaction, all_charges, analyst)
                 if not short:
-                    fields = self._reserved(held, analyst, {"stream": name})
+                    fields = self._reserved(all_charges, analyst, {"stream": name})
                     release = fields["release"]
                     self._keep(transaction, evidence, fields)
                     self._append(transaction, "reserve", when, {**fields, "lease_until": now})
                     self._append(transaction, "sent", when, {"release": release})
                     outcome = {"release": release, "outcome": "stream declared"}
                     self._append(transaction, "settle", when, outcome)
-                    declared = {"stream": name, "release": release, "declaration": wanted}
+                    declared = {"stream": name, "release": release, "declaration": note}
                     self._append(transaction, "stream", when, declared)
-            found = self._declaration(transaction, name)
+            stored = self._declaration(transaction, name)
             reached = self._state.anchor
         if short:
             raise BudgetError(
@@ -264,10 +268,10 @@ class Ledger:
                 details=short,
                 hint="declare it with a smaller epsilon, or give the protection more budget",
             )
-        assert found is not None
+        assert stored is not None
         # Only now is the charge promised, as in `record_sent`.
         self._journal.attest(reached)
-        return found
+        return stored
 
     def draw_stream(self, name: str, first: int, steps: Sequence[Mapping[str, int]]) -> bool:
         """Make the numbers of the next steps durable; say no if somebody else drew the first of them before.
@@ -275,10 +279,10 @@ class Ledger:
         Nothing may be shown unless this returns True; after a no, what was drawn here must be forgotten.
         """
         with self._writing() as transaction:
-            known = self._state.streams.get(name)
-            if known is None or known.lost:
+            state = self._state.streams.get(name)
+            if state is None or state.lost:
                 raise broken_stream(name)
-            if known.through != first - 1:
+            if state.through != first - 1:
                 return False
             when = self._time(transaction.now())
             for number, values in enumerate(steps, start=first):
@@ -292,21 +296,21 @@ class Ledger:
     def stream(self, name: str) -> StreamAccount | None:
         """Give a stream as the books have it, with all of its numbers; None if it was never declared."""
         with self._reading() as transaction:
-            known = self._state.streams.get(name)
-            if known is None:
+            state = self._state.streams.get(name)
+            if state is None:
                 return None
             declaration = self._declaration(transaction, name)
             assert declaration is not None
             # Records never change: only those that came since the last call are read.
-            place, values = self._numbers.get(name, (known.declared, {}))
-            found: dict[str, int] = {}
-            for record in transaction.after(place):
+            start, values = self._numbers.get(name, (state.declared, {}))
+            newer: dict[str, int] = {}
+            for record in transaction.after(start):
                 fields = record.fields
                 if fields["kind"] == "drawn" and fields["stream"] == name:
-                    found.update(fields["values"])
-            values = {**values, **found} if found else values
+                    newer.update(fields["values"])
+            values = {**values, **newer} if newer else values
             self._numbers[name] = (self._state.anchor.sequence, values)
-            return StreamAccount(declaration, known.through, values, known.lost)
+            return StreamAccount(declaration, state.through, values, state.lost)
 
     def check_writable(self) -> None:
         """Raise what a reservation would raise before its price is looked at: BUD-002, BUD-003, BUD-007, BUD-008."""
@@ -321,15 +325,15 @@ class Ledger:
             return self._time(transaction.now())
 
     def _declaration(self, transaction: Transaction, name: str) -> dict[str, Any] | None:
-        known = self._state.streams.get(name)
-        record = None if known is None else transaction.at(known.declared)
+        state = self._state.streams.get(name)
+        record = None if state is None else transaction.at(state.declared)
         return None if record is None else dict(record.fields["declaration"])
 
     def _in_force(self, charges: Sequence[Charge]) -> dict[str, list[int | str]]:
-        held = {charge.protection: self._limits.budgets[charge.protection] for charge in charges}
+        budgets = {charge.protection: self._limits.budgets[charge.protection] for charge in charges}
         return {
             name: [budget.epsilon, budget.delta, self._limits.composition(name)]
-            for name, budget in held.items()
+            for name, budget in budgets.items()
         }
 
     def record_sent(self, release_id: str) -> None:
@@ -447,20 +451,20 @@ class Ledger:
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
         with self._lock:
-            known = None
+            anchor = None
             try:
                 with self._journal.writing() as transaction:
                     self._catch_up(transaction)
-                    known = self._state.anchor
+                    anchor = self._state.anchor
                     if transaction.witness is None:
                         # Before the first charge of a new ledger, or of an old one that has no anchor.
-                        self._journal.attest(known)
+                        self._journal.attest(anchor)
                     if transaction.version < VERSION:
                         self._upgrade(transaction)
                     yield transaction
                 self._seen = self._state.anchor
             except BaseException:
-                if known != self._state.anchor:
+                if anchor != self._state.anchor:
                     self._state = State()  # what was appended is rolled back: read afresh
                 raise
 
@@ -475,8 +479,8 @@ class Ledger:
             self._process, self._state = os.getpid(), State()
         head = transaction.head()
         # Also after an error made us forget the state: another ledger in its place is not gone on with.
-        known = transaction.at(self._seen.sequence) if self._seen.sequence else None
-        if self._seen.sequence and (known is None or known.digest != self._seen.digest):
+        last = transaction.at(self._seen.sequence) if self._seen.sequence else None
+        if self._seen.sequence and (last is None or last.digest != self._seen.digest):
             raise broken(self._seen.sequence, "is not the one that was read before")
         if not self._state.anchor.sequence and head is not None and head.summary_at:
             self._state = _from_summary(transaction, head.summary_at)

@@ -107,9 +107,9 @@ def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[
     """Share epsilon among what moves; what no protection moves is public, and needs none."""
     weights: dict[str, float] = {}
     for b in bounded:
-        asked = {m.column: m.weight for m in b.release.measures}
-        asked |= {r.column: r.weight for r in b.release.ranked}
-        for column, weight in asked.items():
+        weight_of = {m.column: m.weight for m in b.release.measures}
+        weight_of |= {r.column: r.weight for r in b.release.ranked}
+        for column, weight in weight_of.items():
             bounds = [c.bounds.get(column) for c in b.certificates]
             still = all(bound is not None and is_still(bound) for bound in bounds)
             weights[column] = 0.0 if still else weight ** (1 / 3)
@@ -137,14 +137,14 @@ def _deltas(
     Of the protections that something here moves: the others pay nothing (`cost_of`).
     """
     choosing = [b.release.name for b in bounded if b.release.selector is not None]
-    moved = {
+    changed = {
         c.protection
         for b in bounded
         for c in b.certificates
         if not all(map(is_still, c.bounds.values()))
         or (b.release.selector is not None and c.groups)
     }
-    smallest = min((delta[name] for name in moved), default=Fraction(0))
+    smallest = min((delta[name] for name in changed), default=Fraction(0))
     if not choosing:
         return {}, smallest
     if smallest <= 0:

@@ -89,8 +89,8 @@ def _noise(
             return _surveyed(bound, share, truthful)
         if isinstance(bound, SmoothSensitivity):
             owners = [p for p in protections if bounds.get(p.name) is bound]
-            wanted = next((p.beta for p in owners if p.beta is not None), None)
-            return _curved(bound, share, wanted, truthful)
+            beta = next((p.beta for p in owners if p.beta is not None), None)
+            return _curved(bound, share, beta, truthful)
     size = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
     if not size:
         return NoNoise(share)
@@ -162,7 +162,7 @@ def usual_steps(curve: SmoothSensitivity) -> Callable[[Fraction], float | None]:
     """Give how large the bound of one row is where values lie evenly, in whole steps."""
 
     def usual(beta: Fraction) -> float | None:
-        found = curve.usual(beta)
-        return None if found is None else found * float(curve.factor)
+        size = curve.usual(beta)
+        return None if size is None else size * float(curve.factor)
 
     return usual

@@ -130,18 +130,18 @@ def ends_of(
     env: dict[str, Span | None] = {}
     exact = {part: _ends(piece, noisy, each) for part, piece in pieces.items()}
     for name in columns_of(scalar):
-        known = row.get(name)
-        number = number_of(known)
+        cell = row.get(name)
+        number = number_of(cell)
         env[name] = None if number is None or name in noisy else (number, number)
-        if isinstance(known, tuple):
-            env[name] = known
-    found = span_of(scalar, _Known(env, exact))
-    if found is None or any(map(math.isnan, found)) or all(map(math.isinf, found)):
+        if isinstance(cell, tuple):
+            env[name] = cell
+    span = span_of(scalar, _Environment(env, exact))
+    if span is None or any(map(math.isnan, span)) or all(map(math.isinf, span)):
         return None
-    return found
+    return span
 
 
-class _Known(dict[str, "Span | None"]):
+class _Environment(dict[str, "Span | None"]):
     """Columns and, by identity, the parts of an expression whose ends follow from an exact law."""
 
     def __init__(self, columns: Env, exact: Mapping[int, Span | None]) -> None:
@@ -166,8 +166,8 @@ def affine_of(
 ) -> Affine | None:
     """Read a weighted sum. `sure` also reads through limits that the true value keeps to anyway, `below` a quotient."""
     if isinstance(scalar, n.Column):
-        if isinstance(known := row.get(scalar.name), Affine):
-            return known
+        if isinstance(value := row.get(scalar.name), Affine):
+            return value
         if scalar.name in noisy:
             return Affine(0.0, {scalar.name: 1.0})
         number = number_of(row.get(scalar.name))
@@ -183,7 +183,7 @@ def affine_of(
         inner = affine_of(scalar.operand, noisy, row, sure=sure)
         return None if inner is None else _scaled(inner, -1.0)
     if isinstance(scalar, n.Call) and sure and scalar.function in ("greatest", "least"):
-        return _kept(scalar, noisy, row, below=below)
+        return _one_sided(scalar, noisy, row, below=below)
     if isinstance(scalar, n.Arithmetic):
         a = affine_of(scalar.left, noisy, row, sure=True)
         b = affine_of(scalar.right, noisy, row, sure=True)
@@ -198,7 +198,7 @@ def affine_of(
     return None
 
 
-def _kept(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine | None:
+def _one_sided(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine | None:
     """Read greatest(x, 0) of a number that is truly not below zero, least(x, 0) of one that is not above.
 
     And greatest(count, 1) below a quotient: where the true count is less, there is no quotient.
@@ -206,21 +206,21 @@ def _kept(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine | No
     number, *limits = scalar.arguments
     if not isinstance(number, n.Column) or len(limits) != 1:
         return None
-    known = row.get(number.name)
-    made = known if isinstance(known, Affine) and known.alone else None
+    value = row.get(number.name)
+    affine = value if isinstance(value, Affine) and value.alone else None
     limit = number_of(limits[0].value) if isinstance(limits[0], n.Literal) else None
-    if limit is None or (made is None and number.name not in noisy):
+    if limit is None or (affine is None and number.name not in noisy):
         return None
-    if made is not None and made.alone is not None:
-        sign, whole = made.alone.sign, made.alone.whole
+    if affine is not None and affine.alone is not None:
+        sign, whole = affine.alone.sign, affine.alone.whole
     else:
         sign, whole = noisy[number.name].sign, noisy[number.name].step == 1
     above = scalar.function == "greatest"
     if sign != (1 if above else -1):
         return None
     most = 1.0 if below and above and whole else 0.0
-    kept = made or Affine(0.0, {number.name: 1.0})
-    return kept if (limit <= most if above else limit >= 0) else None
+    form = affine or Affine(0.0, {number.name: 1.0})
+    return form if (limit <= most if above else limit >= 0) else None
 
 
 def _scaled(a: Affine, factor: float) -> Affine:
@@ -281,19 +281,19 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
 
 def _left_out(weights: Mapping[str, float], noisy: Noisy) -> Span:
     """Add up what was left out of a weighted sum: of one measure, so much of all its numbers together."""
-    reach: dict[str, tuple[float, float, Span]] = {}
+    extents: dict[str, tuple[float, float, Span]] = {}
     parts: dict[str, Span] = {}
     for c, w in weights.items():
         one = noisy[c]
         if w and one.left_out != (0.0, 0.0):
             name = one.measure or c
-            least, most, _ = reach.get(name, (0.0, 0.0, one.left_out))
-            reach[name] = min(least, w), max(most, w), one.left_out
+            least, most, _ = extents.get(name, (0.0, 0.0, one.left_out))
+            extents[name] = min(least, w), max(most, w), one.left_out
             least_part, most_part = sorted(w * end for end in one.part or (-math.inf, math.inf))
             low, high = parts.get(name, (0.0, 0.0))
             parts[name] = low + least_part, high + most_part
     low = high = 0.0
-    for name, (least, most, ends) in reach.items():
+    for name, (least, most, ends) in extents.items():
         corners = [w * end for w in (least, most) if w for end in ends if end]
         low += max(min(0.0, *corners), parts[name][0])
         high += min(max(0.0, *corners), parts[name][1])
@@ -324,45 +324,45 @@ def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float
     spend(
         len(weights) // _SUMMED_A_STEP
     )  # each group's share of all of them: foreseen before it is paid for
-    moved = {c: w for c, w in weights.items() if w}
-    if len(moved) == 1:
-        ((column, weight),) = moved.items()
+    nonzero = {c: w for c, w in weights.items() if w}
+    if len(nonzero) == 1:
+        ((column, weight),) = nonzero.items()
         one = noisy[column].error(level)
         return None if one is None else abs(weight) * one
-    together = {c: j for c in moved if (j := noisy[c].joint) is not None}
+    together = {c: j for c in nonzero if (j := noisy[c].joint) is not None}
     if together:
-        return _joint_error(moved, together, noisy, level)
-    if any(noisy[c].scale is None for c in moved):
-        each = 1 - (1 - level) / max(1, len(moved))
-        found = 0.0
-        for c, w in moved.items():
+        return _joint_error(nonzero, together, noisy, level)
+    if any(noisy[c].scale is None for c in nonzero):
+        each = 1 - (1 - level) / max(1, len(nonzero))
+        error = 0.0
+        for c, w in nonzero.items():
             part = noisy[c].error(each)
             if part is None:
                 return None
-            found += abs(w) * part
-        return found
-    scales = [abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items() if not noisy[c].normal]
-    normals = [abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items() if noisy[c].normal]
-    units = {abs(w) * noisy[c].step for c, w in moved.items() if noisy[c].scale}
+            error += abs(w) * part
+        return error
+    scales = [abs(w) * (noisy[c].scale or 0.0) for c, w in nonzero.items() if not noisy[c].normal]
+    normals = [abs(w) * (noisy[c].scale or 0.0) for c, w in nonzero.items() if noisy[c].normal]
+    units = {abs(w) * noisy[c].step for c, w in nonzero.items() if noisy[c].scale}
     if not normals and len(units) == 1 and (unit := units.pop()) > 0:
         return unit * whole_sum_error([s / unit for s in scales], float(level))
-    found = sum_error(scales, float(level), normals)
-    return found + _steps(Affine(0.0, moved), noisy)
+    error = sum_error(scales, float(level), normals)
+    return error + _steps(Affine(0.0, nonzero), noisy)
 
 
 def _joint_error(
-    moved: Mapping[str, float],
+    weights: Mapping[str, float],
     together: Mapping[str, tuple[Joint, Any]],
     noisy: Noisy,
     level: Fraction,
 ) -> float | None:
     """Take numbers that are made of the same noises together, and all others at a level at which all hold."""
     sums: dict[int, tuple[Joint, dict[Any, float]]] = {}
-    for c, (joint, place) in together.items():
-        sums.setdefault(id(joint), (joint, {}))[1][place] = moved[c]
-    rest = {c: w for c, w in moved.items() if c not in together}
-    each = 1 - (1 - level) / (len(sums) + bool(rest))
-    other = _error(rest, noisy, each) if rest else 0.0
+    for c, (joint, position) in together.items():
+        sums.setdefault(id(joint), (joint, {}))[1][position] = weights[c]
+    remaining = {c: w for c, w in weights.items() if c not in together}
+    each = 1 - (1 - level) / (len(sums) + bool(remaining))
+    other = _error(remaining, noisy, each) if remaining else 0.0
     return None if other is None else other + sum(j.error(w, each) for j, w in sums.values())
 
 
@@ -375,7 +375,7 @@ def number_of(value: object) -> float | None:
 
 def span_of(scalar: n.Scalar, env: Env) -> Span | None:
     """Give the interval of an expression, or None where no rule gives one."""
-    if isinstance(env, _Known) and id(scalar) in env.exact:
+    if isinstance(env, _Environment) and id(scalar) in env.exact:
         return env.exact[id(scalar)]
     rule = ERRORS.find(scalar)
     return None if rule is None else rule(scalar, env)
@@ -438,13 +438,13 @@ def _clamp(node: n.Clamp, env: Env) -> Span | None:
         return None
     if a is None:
         return low[0], high[1]  # whatever it is, it was moved in here
-    moved = min(max(a[0], low[0]), high[0]), max(min(a[1], high[1]), low[1])
+    clamped = min(max(a[0], low[0]), high[0]), max(min(a[1], high[1]), low[1])
     half = min((a[1] - a[0]) / 2, high[1] - low[0])
-    if moved[1] - moved[0] >= half:
-        return moved
+    if clamped[1] - clamped[0] >= half:
+        return clamped
     # The noise went far beyond a limit. Showing the limit as certain would be true at this level and
     # mislead all the same: the interval keeps half of its width, inward.
-    return (moved[1] - half, moved[1]) if a[0] > low[0] else (moved[0], moved[0] + half)
+    return (clamped[1] - half, clamped[1]) if a[0] > low[0] else (clamped[0], clamped[0] + half)
 
 
 @ERRORS.rule(n.Call)
@@ -452,16 +452,16 @@ def _call(node: n.Call, env: Env) -> Span | None:
     parts = [span_of(a, env) for a in node.arguments]
     if any(p is None for p in parts):
         return None
-    known = [p for p in parts if p is not None]
+    spans = [p for p in parts if p is not None]
     # As in a clamp, never narrower than this.
-    half = max((w for p in known if math.isfinite(w := p[1] - p[0])), default=0.0) / 2
+    half = max((w for p in spans if math.isfinite(w := p[1] - p[0])), default=0.0) / 2
     if node.function == "greatest":
-        bottom = max(p[0] for p in known)
-        return bottom, max(bottom + half, *(p[1] for p in known))
+        bottom = max(p[0] for p in spans)
+        return bottom, max(bottom + half, *(p[1] for p in spans))
     if node.function == "least":
-        top = min(p[1] for p in known)
-        return min(top - half, *(p[0] for p in known)), top
-    a = known[0]
+        top = min(p[1] for p in spans)
+        return min(top - half, *(p[0] for p in spans)), top
+    a = spans[0]
     if node.function in ABSENT:
         return (a[0], math.inf) if node.function == OR_MORE else (-math.inf, a[1])
     if node.function == "abs":
@@ -474,7 +474,7 @@ def _call(node: n.Call, env: Env) -> Span | None:
     if node.function == "exp":
         return math.exp(min(a[0], 700.0)), math.exp(min(a[1], 700.0))
     if node.function == "round":
-        digits = int(known[1][0]) if len(known) > 1 else 0
+        digits = int(spans[1][0]) if len(spans) > 1 else 0
         half = 0.5 * 10.0**-digits
         return a[0] - half, a[1] + half
     return None

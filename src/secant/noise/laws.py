@@ -79,10 +79,12 @@ def choose_normal(measures: Sequence[Plain], delta: Fraction) -> NormalPart:
         if count < len(ordered) and _gain(ordered[count]) == _gain(ordered[count - 1]):
             continue  # alike: all of them or none
         tried = _normal(ordered[:count], delta, laplace)
-        inside, rest = (sum(m.weight for m in part) for part in (ordered[:count], ordered[count:]))
+        inside, remaining = (
+            sum(m.weight for m in part) for part in (ordered[:count], ordered[count:])
+        )
         loss = sum(m.weight * _ratio(tried.compared[m.column]) ** 2 for m in ordered[:count])
-        if loss <= WORTH**2 * inside and loss + rest < least:
-            best, least = tried, loss + rest
+        if loss <= WORTH**2 * inside and loss + remaining < least:
+            best, least = tried, loss + remaining
     # Where Laplace noise stays, it is told what normal noise on all measures would have been.
     return replace(best, compared={**tried.compared, **best.compared})
 

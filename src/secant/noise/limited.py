@@ -106,8 +106,8 @@ class ChosenLimit(ClippedNoise):
 
     def left_out(self, units: int, step: Fraction) -> Span:
         """Give what so many units may have had cut off: cut down by its own limit alone, a unit keeps that much."""
-        kept = self.limit if len(self.bound.partners) == 1 else 0
-        return _left_out(self.bound, units, kept, step)
+        limit = self.limit if len(self.bound.partners) == 1 else 0
+        return _left_out(self.bound, units, limit, step)
 
     def describe(self, step: Fraction) -> dict[str, Any]:
         """Tell the limit."""
@@ -312,10 +312,10 @@ class RaceNoise(Noise):
         return coarse([answers[-1] for answers in content], self.bound.fine)
 
 
-def _left_out(bound: ClippedContribution, units: int, kept: int, step: Fraction) -> Span:
+def _left_out(bound: ClippedContribution, units: int, limit: int, step: Fraction) -> Span:
     if not units:
         return 0.0, 0.0
-    most = math.inf if bound.cap is None else float((bound.cap - kept) * step) * units
+    most = math.inf if bound.cap is None else float((bound.cap - limit) * step) * units
     return (0.0 if bound.positive else -most), most
 
 

@@ -350,12 +350,14 @@ class PlainNoise(LawfulNoise):
         """Cost a protection as much less as it is moved less."""
         bound = certificate.bounds[column]
         if not isinstance(bound, GlobalBound):  # it varies below the cap that the noise hides
-            known = (
+            public_bound = (
                 bound.public.get(certificate.protection)
                 if isinstance(bound, SmoothSensitivity)
                 else None
             )
-            part = Fraction(1) if known is None else min(Fraction(1), known / self.size)
+            part = (
+                Fraction(1) if public_bound is None else min(Fraction(1), public_bound / self.size)
+            )
             return self.share.cost(part, part**2)
         return self.share.cost(bound.value / self.size, certificate.squared(column) / self.squared)
 

@@ -45,9 +45,9 @@ class Reading:
     instrument: Instrument = field(default_factory=lambda: Instrument((), {}))
     """The statements for exact measures and the parts of curves, and where each part stands."""
 
-    def units_of(self, made: Contributions) -> Units:
+    def units_of(self, contributions: Contributions) -> Units:
         """Give the measures that are read by one statement."""
-        return self.units.setdefault(id(made), Units(made))
+        return self.units.setdefault(id(contributions), Units(contributions))
 
     @property
     def surveys(self) -> list[Survey]:
@@ -70,26 +70,26 @@ class Reading:
         name = self.release.name
         if self.together is not None:
             return {name: self.together}
-        asked: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
+        statements: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
         for index, survey in enumerate(self.surveys):
             for number, relation in enumerate(survey.statements):
-                asked[survey_name(name, index, number)] = relation
+                statements[survey_name(name, index, number)] = relation
         for index, units in enumerate(self.units.values()):
-            made = units.made
-            if made.at_once is not None:
-                asked[numbered(f"{name} units", index)] = made.at_once.plan
+            contributions = units.made
+            if contributions.at_once is not None:
+                statements[numbered(f"{name} units", index)] = contributions.at_once.plan
             else:
-                if made.above is not None:
-                    asked[numbered(f"{name} above", index)] = made.above.plan
+                if contributions.above is not None:
+                    statements[numbered(f"{name} above", index)] = contributions.above.plan
                 largest = {c: x.bound.limits[-1] for c, x in units.clipped.items()}
                 if largest:
-                    asked[numbered(f"{name} cut", index)] = made.clipped(largest)
-            if units.racing and made.raced is not None:
+                    statements[numbered(f"{name} cut", index)] = contributions.clipped(largest)
+            if units.racing and contributions.raced is not None:
                 limits = {c: x.bound.limits for c, x in units.racing.items()}
-                asked[numbered(f"{name} race", index)] = made.raced(limits)
+                statements[numbered(f"{name} race", index)] = contributions.raced(limits)
         for index, relation in enumerate(self.instrument.statements):
-            asked[numbered(name, index)] = relation
-        return asked
+            statements[numbered(name, index)] = relation
+        return statements
 
 
 def reading_of(release: MeasuredAggregate, noise: Mapping[str, Noise]) -> Reading:

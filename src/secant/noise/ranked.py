@@ -72,7 +72,7 @@ def read_cells(
     rows: Iterable[tuple[Any, ...]], grid: Points, key_of: Callable[[Key], Key]
 ) -> dict[Key, Cells]:
     """Sort the engine's rows (keys, index, count) by group."""
-    found: dict[Key, dict[int, int]] = {}
+    counts: dict[Key, dict[int, int]] = {}
     seen: dict[Key, dict[int, int]] = {}  # as the engine wrote the key, to compare it once
     last = grid.count - 1
     rows = list(rows)
@@ -85,12 +85,12 @@ def read_cells(
         key = row[:-2]
         group = seen.get(key)
         if group is None:
-            group = seen[key] = found.setdefault(key_of(key), {})
+            group = seen[key] = counts.setdefault(key_of(key), {})
         # Moved onto the grid once more: a float just beyond the last point belongs to it. So does what is no number,
         # if an engine dropped the clamp: a row must not be what fails.
         at = last if row[-2] is None else min(max(int(row[-2]), 0), last)
         group[at] = group.get(at, 0) + int(row[-1])
-    return {key: tuple(sorted(group.items())) for key, group in found.items()}
+    return {key: tuple(sorted(group.items())) for key, group in counts.items()}
 
 
 def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
@@ -98,25 +98,25 @@ def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
     q, top = ranked.fraction, ranked.grid.count
     if q is None:
         return _by_number(cells, top, farthest)
-    found: list[list[int]] = []  # first point, number of points, distance in parts of a row
+    merged: list[list[int]] = []  # first point, number of points, distance in parts of a row
     for first, count, distance in by_rank(q, top, cells, farthest * q.denominator):
-        if found and found[-1][2] == distance:
-            found[-1][1] += count
+        if merged and merged[-1][2] == distance:
+            merged[-1][1] += count
         else:
-            found.append([first, count, distance])
-    return [Piece(first, count, Fraction(far, q.denominator)) for first, count, far in found]
+            merged.append([first, count, distance])
+    return [Piece(first, count, Fraction(far, q.denominator)) for first, count, far in merged]
 
 
 def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:
     """Split the points by how many rows fewer they have than the one that has most (stability.mode)."""
-    most, at, found = max((rows for _, rows in cells), default=0), 0, []
+    most, at, all_pieces = max((rows for _, rows in cells), default=0), 0, []
     for index, rows in (*cells, (top, 0)):
         if index > at:
-            found.append(Piece(at, index - at, Fraction(min(most, farthest))))
+            all_pieces.append(Piece(at, index - at, Fraction(min(most, farthest))))
         if index < top:
-            found.append(Piece(index, 1, Fraction(min(most - rows, farthest))))
+            all_pieces.append(Piece(index, 1, Fraction(min(most - rows, farthest))))
         at = index + 1
-    return found
+    return all_pieces
 
 
 def drawn(ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]]) -> list[object]:
@@ -134,19 +134,19 @@ def _drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
         count = sum(piece.count for piece in members)
         stretches.append(Stretch(first, count, -distance))
         first += count
-    place = noise.choice.draw_point(stretches)
+    offset = noise.choice.draw_point(stretches)
     for members in classes.values():
         for piece in members:
-            if place < piece.count:
-                return ranked.grid.value(piece.first + place, ranked.type)
-            place -= piece.count
+            if offset < piece.count:
+                return ranked.grid.value(piece.first + offset, ranked.type)
+            offset -= piece.count
     raise AssertionError("every place lies in a piece")
 
 
-def _classes(found: list[Piece]) -> dict[Fraction, list[Piece]]:
+def _classes(all_pieces: list[Piece]) -> dict[Fraction, list[Piece]]:
     """Put pieces of equal distance together: they are equally likely, point by point."""
     classes: dict[Fraction, list[Piece]] = {}
-    for piece in found:
+    for piece in all_pieces:
         classes.setdefault(piece.distance, []).append(piece)
     return classes
 
@@ -174,15 +174,15 @@ def stray(ranked: Ranked, noise: RankNoise, cells: Cells, level: Fraction) -> Fr
         return grid.number(grid.count - 1) - grid.low
     if noise.choice is None:
         return Fraction(0)
-    found = pieces(ranked, cells, noise.farthest)
-    sizes = {d: sum(p.count for p in members) for d, members in _classes(found).items()}
+    all_pieces = pieces(ranked, cells, noise.farthest)
+    sizes = {d: sum(p.count for p in members) for d, members in _classes(all_pieces).items()}
     chance = chances(noise.choice, sizes)
 
-    def within(reach: int) -> float:
-        low, high = center - reach, center + reach
+    def within(magnitude: int) -> float:
+        low, high = center - magnitude, center + magnitude
         return math.fsum(
             chance[p.distance] * max(0, min(high, p.first + p.count - 1) - max(low, p.first) + 1)
-            for p in found
+            for p in all_pieces
         )
 
     near, far = -1, grid.count  # within(near) misses the level, within(far) is everything
@@ -202,15 +202,15 @@ def chances(choice: Choice, sizes: Mapping[Fraction, int]) -> dict[Fraction, flo
     if choice.name == "exponential":
         total = math.fsum(p[d] * count for d, count in sizes.items())
         return {d: weight / total for d, weight in p.items()}
-    found = dict.fromkeys(sizes, 0.0)
+    by_distance = dict.fromkeys(sizes, 0.0)
     for node in range(NODES):
         v = (node + 0.5) / NODES  # t = v^2 puts nodes where the first arrivals are
         t = v * v
         others = math.fsum(count * math.log1p(-p[d] * t) for d, count in sizes.items())
         for d, weight in p.items():
-            found[d] += weight * math.exp(others - math.log1p(-weight * t)) * 2 * v / NODES
-    total = math.fsum(found[d] * count for d, count in sizes.items())
-    return {d: weight / total for d, weight in found.items()}
+            by_distance[d] += weight * math.exp(others - math.log1p(-weight * t)) * 2 * v / NODES
+    total = math.fsum(by_distance[d] * count for d, count in sizes.items())
+    return {d: weight / total for d, weight in by_distance.items()}
 
 
 def ranks_off(ranked: Ranked, noise: RankNoise, level: Fraction) -> float:
@@ -237,7 +237,7 @@ def scale_of(noise: RankNoise) -> float:
     return 0.0 if noise.choice is None else float(1 / noise.choice.sharpness)
 
 
-def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
+def description_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
     """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
     if noise.choice is None:
         return f"{ranked.words}: none, nothing protected is seen"

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from secant.noise.continual.batch import blocks, moved, noises_of, steps_of
+from secant.noise.continual.batch import blocks, change_of_blocks, noises_of, steps_of
 from secant.noise.continual.levels import Tree
 from secant.noise.cost import Cost
 from secant.noise.intervals import NoisyNumber, Span
@@ -24,7 +24,7 @@ from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate
 
-Place = tuple[int, int]
+Block = tuple[int, int]
 """A running sum: which partition, and how many of its steps."""
 
 
@@ -41,14 +41,14 @@ class RunningNoise(LawfulNoise):
     @property
     def hidden(self) -> tuple[Fraction, Fraction]:
         """Give what all blocks together move by."""
-        return moved(self.tree, self.plain.size, self.plain.squared)
+        return change_of_blocks(self.tree, self.plain.size, self.plain.squared)
 
     def cost(self, certificate: Certificate, column: str) -> Cost:
         """Cost a protection as much less as it is moved less."""
         bound = certificate.bounds[column]
         assert isinstance(bound, GlobalBound), "blocks are for public bounds"
         (size, squared), hidden = (
-            moved(self.tree, bound.value, certificate.squared(column)),
+            change_of_blocks(self.tree, bound.value, certificate.squared(column)),
             self.hidden,
         )
         return self.share.cost(size / hidden[0], squared / hidden[1])
@@ -60,17 +60,17 @@ class RunningNoise(LawfulNoise):
             return [x for run in self.runs for x in blocks(self.tree, [read[i] for i in run])]
 
         noisy = self.law.add(sealed_map(values, sums))
-        found: dict[int, int] = {}
+        totals: dict[int, int] = {}
         at = 0
         for run in self.runs:
             count = sum(len(run) // self.tree.block(level) for level in range(self.tree.levels))
-            found |= dict(
+            totals |= dict(
                 zip(run, steps_of(self.tree, len(run), noisy[at : at + count]), strict=True)
             )
             at += count
-        return [found[i] for i in range(len(found))]
+        return [totals[i] for i in range(len(totals))]
 
-    def reach(self, weights: Mapping[Place, float], level: Fraction) -> float:
+    def reach(self, weights: Mapping[Block, float], level: Fraction) -> float:
         """Give how far a weighted sum of shown running sums is from the true one, in whole steps (continual.batch)."""
         counted: dict[float, int] = {}
         for run in dict.fromkeys(run for run, _ in weights):
@@ -82,17 +82,17 @@ class RunningNoise(LawfulNoise):
         top = max(1.0, *counted)
         kinds = [(w / top, count) for w, count in sorted(counted.items()) if w]
         if level <= HIGHEST:
-            made = tuple(Weighted(float(law.size), w, count, law.normal) for w, count in kinds)
-            far = weighted_error(made, float(level))
+            weighted = tuple(Weighted(float(law.size), w, count, law.normal) for w, count in kinds)
+            far = weighted_error(weighted, float(level))
         else:
             scales = [w * float(law.size) for w, count in kinds for _ in range(count)]
             far = sum_error(*((), float(level), scales) if law.normal else (scales, float(level)))
             far += sum(w * count for w, count in kinds)
         # Running sums are rounded to whole steps; whole numbers are a whole number apart.
-        found = far * top + sum(map(abs, weights.values())) / 2
-        return math.floor(found) if all(w % 1 == 0 for w in weights.values()) else found
+        error = far * top + sum(map(abs, weights.values())) / 2
+        return math.floor(error) if all(w % 1 == 0 for w in weights.values()) else error
 
-    def single(self, run: int, steps: int) -> dict[Place, float]:
+    def single(self, run: int, steps: int) -> dict[Block, float]:
         """Give one step as the difference of two running sums."""
         before = {(run, steps - 1): -1.0} if steps > 1 else {}
         return {(run, steps): 1.0, **before}
@@ -136,12 +136,12 @@ class RunningSums:
 
     noise: RunningNoise
     step: float
-    places: Mapping[int, Place]
+    places: Mapping[int, Block]
     """Row of the released table -> the running sum up to it."""
-    totals: Mapping[Place, float]
+    totals: Mapping[Block, float]
     """Running sums as they are shown."""
 
-    def error(self, weights: Mapping[Place, float], level: Fraction) -> float:
+    def error(self, weights: Mapping[Block, float], level: Fraction) -> float:
         """Give how far a weighted sum of running sums is from the true one."""
         return self.noise.reach(weights, level) * self.step
 

@@ -77,12 +77,12 @@ class _Smooth(Noise):
     def words(self, step: Fraction, level: Fraction) -> str:
         """Say its shape, and at most how large it is."""
         most = self.public_error(level, step)
-        told = (
+        size = (
             "its size is known only to the owner"
             if most is None
             else f"at most {most:.6g} at {float(level):.0%}, known exactly only to the owner"
         )
-        return f"{SMOOTH}, beta {float(self.beta):.4g}, epsilon {float(self.epsilon):.4g}; {told}"
+        return f"{SMOOTH}, beta {float(self.beta):.4g}, epsilon {float(self.epsilon):.4g}; {size}"
 
     def unnoised(self, content: list[tuple[int, Fraction]]) -> list[int]:
         """Leave the bounds away."""

@@ -102,7 +102,7 @@ def multiply(a: Affine, b: Affine) -> Affine:
         abs(left[one] * right[other] + left[other] * right[one])
         for one, other in combinations(names, 2)
     ]
-    rest = sum(map(abs, squares), _ZERO) / 2 + sum(crossed, _ZERO)
+    remainder = sum(map(abs, squares), _ZERO) / 2 + sum(crossed, _ZERO)
     linear_a, linear_b = a.radius - a.error, b.radius - b.error
     errors = (
         a.error * (abs(b.center) + linear_b)
@@ -111,7 +111,7 @@ def multiply(a: Affine, b: Affine) -> Affine:
     )
     center = a.center * b.center + sum(squares, _ZERO) / 2
     within = plain.multiply(a.range(), b.range())
-    return _trimmed(Affine(center, terms, rest + errors, within))
+    return _trimmed(Affine(center, terms, remainder + errors, within))
 
 
 def square(a: Affine) -> Affine:
@@ -121,9 +121,9 @@ def square(a: Affine) -> Affine:
     Interval(low=Fraction(0, 1), high=Fraction(1, 1))
     """
     form = multiply(a, a)
-    known = plain.meet(form.within, plain.whole_power(a.range(), 2))
-    assert known is not None, "both hold every square"
-    return _trimmed(Affine(form.center, form.terms, form.error, known))
+    within = plain.meet(form.within, plain.whole_power(a.range(), 2))
+    assert within is not None, "both hold every square"
+    return _trimmed(Affine(form.center, form.terms, form.error, within))
 
 
 def divide(a: Affine, b: Affine) -> Affine | None:
@@ -210,9 +210,9 @@ def _signed_power(a: Affine, exponent: int) -> Affine | None:
     for digit in bin(exponent)[3:]:
         product = multiply(product, product)
         product = multiply(product, a) if digit == "1" else product
-    known = plain.meet(product.within, plain.whole_power(a.range(), exponent))
-    assert known is not None
-    return Affine(product.center, product.terms, product.error, known)
+    within = plain.meet(product.within, plain.whole_power(a.range(), exponent))
+    assert within is not None
+    return Affine(product.center, product.terms, product.error, within)
 
 
 def fixed(a: Affine, name: str, limits: Interval, value: Interval) -> Affine:
@@ -230,11 +230,11 @@ def fixed(a: Affine, name: str, limits: Interval, value: Interval) -> Affine:
     if low == high or term == 0:
         return a
     middle, half = (low + high) / 2, (high - low) / 2
-    terms = {other: found for other, found in a.terms.items() if other != name}
+    terms = {other: coefficient for other, coefficient in a.terms.items() if other != name}
     if last > first:
         terms[name] = term * (last - first) / (2 * half)
-    moved = term * ((first + last) / 2 - middle) / half
-    return Affine(a.center + moved, terms, a.error, a.within)
+    shift = term * ((first + last) / 2 - middle) / half
+    return Affine(a.center + shift, terms, a.error, a.within)
 
 
 def widest(a: Affine) -> str | None:

@@ -26,9 +26,9 @@ else:
 
     class _Numpy:
         def __getattr__(self, name: str) -> Any:
-            found = getattr(required("numpy"), name)
-            setattr(self, name, found)  # so that this is asked once for each name
-            return found
+            attribute = getattr(required("numpy"), name)
+            setattr(self, name, attribute)  # so that this is asked once for each name
+            return attribute
 
     np = _Numpy()
 

@@ -72,9 +72,9 @@ def decide(attempt: Callable[[int], Any], bits: int = 64) -> Any:
     """Run `attempt(bits)` with doubling precision until it gives something other than None."""
     while bits <= _FINEST:
         with working_precision(bits):
-            found = attempt(bits)
-        if found is not None:
-            return found
+            decision = attempt(bits)
+        if decision is not None:
+            return decision
         bits *= 2
     raise InternalError("BUG-001", "a real number could not be told from a rational one")
 

@@ -36,10 +36,10 @@ def power(value: Fraction, exponent: Fraction) -> Interval:
         return point(value**exponent.numerator)
 
     def attempt(_: int) -> Interval | None:
-        found = ball(value) ** ball(exponent)
-        if not found.is_finite():
+        result = ball(value) ** ball(exponent)
+        if not result.is_finite():
             return None
-        low, high = max(lower(found), quick(0)), upper(found)
+        low, high = max(lower(result), quick(0)), upper(result)
         if high <= _SMALL:
             return Interval(quick(0), high)
         return Interval(low, high) if high - low <= high * _FINE else None

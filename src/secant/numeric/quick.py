@@ -28,7 +28,7 @@ class QuickFraction(Fraction):
         if kind is QuickFraction:
             return _sum(self._numerator, self._denominator, other._numerator, other._denominator)
         if kind is int:
-            return _made(self._numerator + other * self._denominator, self._denominator)
+            return _reduced(self._numerator + other * self._denominator, self._denominator)
         if kind is Fraction:
             return _sum(self._numerator, self._denominator, other.numerator, other.denominator)
         return Fraction.__add__(self, other)
@@ -44,7 +44,7 @@ class QuickFraction(Fraction):
         if kind is QuickFraction:
             return _sum(self._numerator, self._denominator, -other._numerator, other._denominator)
         if kind is int:
-            return _made(self._numerator - other * self._denominator, self._denominator)
+            return _reduced(self._numerator - other * self._denominator, self._denominator)
         if kind is Fraction:
             return _sum(self._numerator, self._denominator, -other.numerator, other.denominator)
         return Fraction.__sub__(self, other)
@@ -86,13 +86,13 @@ class QuickFraction(Fraction):
         return Fraction.__rtruediv__(self, other)
 
     def __neg__(self) -> QuickFraction:
-        return _made(-self._numerator, self._denominator)
+        return _reduced(-self._numerator, self._denominator)
 
     def __pos__(self) -> QuickFraction:
         return self
 
     def __abs__(self) -> QuickFraction:
-        return self if self._numerator >= 0 else _made(-self._numerator, self._denominator)
+        return self if self._numerator >= 0 else _reduced(-self._numerator, self._denominator)
 
     def __float__(self) -> float:
         return self._numerator / self._denominator
@@ -162,9 +162,9 @@ def quick(value: int | float | Decimal | Fraction) -> Fraction:
     if kind is QuickFraction:
         return value  # type: ignore[return-value]
     if kind is int:
-        return _SMALL[value] if 0 <= value <= 2 else _made(value, 1)  # type: ignore[index,arg-type]
+        return _SMALL[value] if 0 <= value <= 2 else _reduced(value, 1)  # type: ignore[index,arg-type]
     if kind is float or kind is Decimal or kind is Fraction:
-        return _made(*value.as_integer_ratio())
+        return _reduced(*value.as_integer_ratio())
     return quick(Fraction(value))
 
 
@@ -175,32 +175,32 @@ def ratio(numerator: int, denominator: int) -> Fraction:
     Fraction(1, 2)
     """
     shared = gcd(numerator, denominator)
-    return _made(numerator // shared, denominator // shared)
+    return _reduced(numerator // shared, denominator // shared)
 
 
-def _made(numerator: int, denominator: int) -> QuickFraction:
+def _reduced(numerator: int, denominator: int) -> QuickFraction:
     """Make a fraction of parts that are in lowest terms, with a positive denominator."""
-    found = _new(QuickFraction)
-    found._numerator = numerator
-    found._denominator = denominator
-    return found
+    fraction = _new(QuickFraction)
+    fraction._numerator = numerator
+    fraction._denominator = denominator
+    return fraction
 
 
 def _sum(na: int, da: int, nb: int, db: int) -> QuickFraction:
     if da == db:
         if da == 1:
-            return _made(na + nb, 1)
+            return _reduced(na + nb, 1)
         total = na + nb
         shared = gcd(total, da)
-        return _made(total // shared, da // shared)
+        return _reduced(total // shared, da // shared)
     shared = gcd(da, db)
     if shared == 1:
-        return _made(na * db + da * nb, da * db)
+        return _reduced(na * db + da * nb, da * db)
     # Only what both denominators share can be left to cancel (Knuth, 4.5.1).
     part = da // shared
     total = na * (db // shared) + nb * part
     shared = gcd(total, shared)
-    return _made(total // shared, part * (db // shared))
+    return _reduced(total // shared, part * (db // shared))
 
 
 def _product(na: int, da: int, nb: int, db: int) -> QuickFraction:
@@ -214,7 +214,7 @@ def _product(na: int, da: int, nb: int, db: int) -> QuickFraction:
         if shared != 1:
             nb //= shared
             da //= shared
-    return _made(na * nb, da * db)
+    return _reduced(na * nb, da * db)
 
 
 def _quotient(na: int, da: int, nb: int, db: int) -> QuickFraction:
@@ -225,5 +225,5 @@ def _quotient(na: int, da: int, nb: int, db: int) -> QuickFraction:
     return _product(na, da, -db, -nb)
 
 
-_SMALL = tuple(_made(value, 1) for value in range(3))
+_SMALL = tuple(_reduced(value, 1) for value in range(3))
 """Numbers that are written everywhere."""

@@ -302,7 +302,7 @@ _SEVERAL = {
 }  # fmt: skip
 
 
-def _places(node: type[Node]) -> dict[str, bool]:
+def _child_fields(node: type[Node]) -> dict[str, bool]:
     """Give the fields where other nodes stand, and which hold several; of a type nobody classed: an error at import."""
     unknown = [f.name for f in fields(node) if f.type not in _PLAIN | _ONE | _SEVERAL]
     if unknown:
@@ -310,9 +310,9 @@ def _places(node: type[Node]) -> dict[str, bool]:
     return {f.name: f.type in _SEVERAL for f in fields(node) if f.type not in _PLAIN}
 
 
-_FIELDS: dict[type[Node], dict[str, bool]] = {node: _places(node) for node in NODES}
+_FIELDS: dict[type[Node], dict[str, bool]] = {node: _child_fields(node) for node in NODES}
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
-_BITS: dict[type[Node], int] = {node: 1 << place for place, node in enumerate(NODES)}
+_BITS: dict[type[Node], int] = {node: 1 << index for index, node in enumerate(NODES)}
 _BITS |= {
     base: sum(_BITS[node] for node in NODES if issubclass(node, base))
     for base in (Node, Scalar, Relation)
@@ -410,10 +410,10 @@ def rebuild(node: N, change: Callable[[Node], Node]) -> N:
     if changed == below:  # nodes are equal to themselves alone
         return node
     kind = type(node)
-    made = _REMADE.get(kind)
-    if made is None:
-        made = _REMADE[kind] = _remaker(kind)
-    return made(node, changed)  # type: ignore[no-any-return]
+    copy = _REMADE.get(kind)
+    if copy is None:
+        copy = _REMADE[kind] = _remaker(kind)
+    return copy(node, changed)  # type: ignore[no-any-return]
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -456,10 +456,10 @@ def once(change: Callable[[Node], Node]) -> Callable[[Node], Node]:
     done: dict[Node, Node] = {}
 
     def changed(node: Node) -> Node:
-        made = done.get(node)
-        if made is None:
-            made = done[node] = change(node)
-        return made
+        result = done.get(node)
+        if result is None:
+            result = done[node] = change(node)
+        return result
 
     return changed
 

@@ -14,39 +14,39 @@ from fractions import Fraction
 from typing import Any
 
 from secant.plan.nodes import Node, Quantize
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.schema.types import Type
 
-_PLACES = ("span",)
+_SKIPPED = ("span",)
 """Fields that say where something stood in the text, and nothing about the plan."""
 
 
 @dataclass(slots=True)
-class WrittenPlans:
+class SerializedPlans:
     """Several plans in one list; equal nodes are written once."""
 
     nodes: list[list[Any]] = field(default_factory=list)
     """Each is [class, {field: value}]; a node inside is {"node": place}."""
     _seen: dict[int, tuple[Node, int]] = field(default_factory=dict)
     """By identity, with the node itself, so that no identity is given twice."""
-    _written: dict[str, int] = field(default_factory=dict)
+    _indexes: dict[str, int] = field(default_factory=dict)
     """By what is written: 0.0 and -0.0 are equal, and are not the same."""
 
     def place(self, node: Node) -> int:
         """Give the place of a node in the list, and write it if it is new; it is written as it is computed."""
         if isinstance(node, Quantize):
-            return self.place(spelled(node))
+            return self.place(as_product(node))
         if id(node) not in self._seen:
-            held = {
+            values = {
                 f.name: self.value(getattr(node, f.name))
                 for f in fields(node)
-                if f.name not in _PLACES
+                if f.name not in _SKIPPED
             }
-            item = [type(node).__name__, held]
-            found = self._written.setdefault(repr(item), len(self.nodes))
-            if found == len(self.nodes):
+            item = [type(node).__name__, values]
+            index = self._indexes.setdefault(repr(item), len(self.nodes))
+            if index == len(self.nodes):
                 self.nodes.append(item)
-            self._seen[id(node)] = node, found
+            self._seen[id(node)] = node, index
         return self._seen[id(node)][1]
 
     def value(self, value: object) -> Any:

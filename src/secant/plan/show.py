@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from secant.plan import nodes as n
 from secant.plan.facts.scopes import bottom_up, relations_in
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.rule_table import RuleTable
 from secant.schema.types import Type
 
@@ -99,8 +99,8 @@ def same(left: n.Node, right: n.Node) -> bool:
             if (id(a), id(b)) in seen:
                 continue
             seen.add((id(a), id(b)))
-            words = _WORDS[type(a)]
-            if words is not None and words(a) != words(b):
+            description = _WORDS[type(a)]
+            if description is not None and description(a) != description(b):
                 return False
             pending += [(getattr(a, name), getattr(b, name)) for name in _COMPARED[type(a)]]
         elif isinstance(a, tuple):
@@ -288,7 +288,7 @@ def _clamp(node: n.Clamp) -> str:
 
 @scalar(n.Quantize)
 def _quantize(node: n.Quantize) -> str:
-    return show_scalar(spelled(node))
+    return show_scalar(as_product(node))
 
 
 @scalar(n.Bucket)

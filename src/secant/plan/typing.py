@@ -16,7 +16,7 @@ from secant.plan.evaluate.values import CASTABLE
 from secant.plan.functions.aggregates import QUANTILES, SPREAD
 from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
 from secant.plan.functions.windows import window_type
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.rule_table import RuleTable
 from secant.schema import types as t
 from secant.schema.types import Type
@@ -210,13 +210,13 @@ def _not(node: n.Not) -> Type:
 
 
 def _condition(node: n.Scalar) -> None:
-    found = type_of(node)
-    if found.kind not in ("BOOLEAN", "NULL"):
-        raise Mistyped(f"a condition must be true or false, not {found}", node)
+    kind = type_of(node)
+    if kind.kind not in ("BOOLEAN", "NULL"):
+        raise Mistyped(f"a condition must be true or false, not {kind}", node)
 
 
 @scalar(n.IsNull, n.Exists)
-def _always_known(node: n.IsNull | n.Exists) -> Type:
+def _boolean(node: n.IsNull | n.Exists) -> Type:
     return t.BOOLEAN
 
 
@@ -322,7 +322,7 @@ def _clamp(node: n.Clamp) -> Type:
 
 @scalar(n.Quantize)
 def _quantize(node: n.Quantize) -> Type:
-    return type_of(spelled(node))
+    return type_of(as_product(node))
 
 
 @scalar(n.Bucket)
@@ -345,10 +345,10 @@ def _in_subquery(node: n.InSubquery) -> Type:
 
 
 def _only(relation: n.Relation, node: n.Node) -> Type:
-    found = fields_of(relation)
-    if len(found) != 1:
+    fields = fields_of(relation)
+    if len(fields) != 1:
         raise Mistyped("the subquery must have one column", node)
-    return found[0].type
+    return fields[0].type
 
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────

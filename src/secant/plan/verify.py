@@ -165,19 +165,19 @@ def _check_relation(node: n.Relation) -> None:
 
 
 def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:
-    found = visible.get(column.name)
-    if found is None:
+    actual = visible.get(column.name)
+    if actual is None:
         raise _broken(f"there is no column {column.name} where it is used")
-    if found != column.type:
-        raise _broken(f"{column.name} is {found}, not {column.type}")
+    if actual != column.type:
+        raise _broken(f"{column.name} is {actual}, not {column.type}")
 
 
 def _check_condition(condition: n.Node) -> None:
     if not isinstance(condition, n.Scalar):
         raise _broken(f"{type(condition).__name__} cannot be a condition")
-    found = type_of(condition)
-    if found.kind not in ("BOOLEAN", "NULL"):
-        raise _broken(f"a condition is {found}")
+    kind = type_of(condition)
+    if kind.kind not in ("BOOLEAN", "NULL"):
+        raise _broken(f"a condition is {kind}")
 
 
 # ── relations one by one ─────────────────────────────────────────────────────────────────────────

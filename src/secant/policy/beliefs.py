@@ -63,9 +63,9 @@ def suggested_range(belief: Belief) -> tuple[object, object]:
     >>> suggested_range(Belief("normal", 40, Fraction(12)))
     (Decimal('-10.92'), Decimal('90.92'))
     """
-    reach = reach_of(belief)
+    magnitude = reach_of(belief)
     if isinstance(belief.mean, datetime.date):
-        days = datetime.timedelta(math.ceil(reach)) if reach < 10**7 else None
+        days = datetime.timedelta(math.ceil(magnitude)) if magnitude < 10**7 else None
         try:
             if days is not None:
                 return belief.mean - days, belief.mean + days
@@ -77,12 +77,12 @@ def suggested_range(belief: Belief) -> tuple[object, object]:
     leading = math.floor(math.log10(belief.deviation))
     unit = Fraction(10) ** (leading - _DIGITS)
     middle = Fraction(belief.mean)
-    low, high = (middle - reach) // unit, -((-middle - reach) // unit)
-    ends = tuple(_written(count, leading - _DIGITS) for count in (low, high))
+    low, high = (middle - magnitude) // unit, -((-middle - magnitude) // unit)
+    ends = tuple(_decimal(count, leading - _DIGITS) for count in (low, high))
     return scalar_of(ends[0]), scalar_of(ends[1])
 
 
-def _written(count: int, exponent: int) -> int | Decimal:
+def _decimal(count: int, exponent: int) -> int | Decimal:
     return count * 10**exponent if exponent >= 0 else Decimal(count).scaleb(exponent)
 
 
@@ -118,11 +118,11 @@ def pieces_of(value: object, limits: tuple[Any, Any] | None) -> Belief:
         raise ValueError(
             "must be a list of shares beside values, or { edges = [...], shares = [...] }"
         )
-    written = value["edges"]
-    if not isinstance(written, list) or len(written) < 2:
+    texts = value["edges"]
+    if not isinstance(texts, list) or len(texts) < 2:
         raise ValueError("needs at least two edges")
     edges: list[Any] = [
-        moment_of(edge) if isinstance(edge, str) else scalar_of(edge) for edge in written
+        moment_of(edge) if isinstance(edge, str) else scalar_of(edge) for edge in texts
     ]
     if any(isinstance(edge, bool) or not same_kind(edge, edges[0]) for edge in edges):
         raise ValueError("edges must be numbers or dates, all of one kind")

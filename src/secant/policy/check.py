@@ -49,14 +49,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def check_policy(policy: Policy, catalog: Catalog) -> tuple[Problem, ...]:
     """Give everything that is wrong, missing or worth knowing, errors first."""
-    found = [
+    problems = [
         *_table_problems(policy, catalog),
         *_protection_problems(policy, catalog),
         *_public_problems(policy, catalog),
         *following_problems(policy, catalog),
         *tie_problems(policy, catalog),
     ]
-    once = dict.fromkeys(found)  # two protections can miss the same fact
+    once = dict.fromkeys(problems)  # two protections can miss the same fact
     return tuple(sorted(once, key=lambda p: (SEVERITIES.index(p.severity), p.line or 0)))
 
 
@@ -83,42 +83,42 @@ def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
         if protection.unit is not None:
             name, column = protection.unit
             # The engine keeps one row for each unit: nobody need say so again.
-            if not policy.facts(name).key and (column,) in _kept(catalog, name):
+            if not policy.facts(name).key and (column,) in _unique_keys(catalog, name):
                 tables[name] = replace(tables.get(name, policy.facts(name)), key=(column,))
     elements = element_tables(replace(policy, tables=tables), catalog)
     open_ones = (e for e in elements if elements_of(e) in policy.public)
     return replace(policy, tables={**tables, **elements}, public=(*policy.public, *open_ones))
 
 
-def _kept(catalog: Catalog, table: str) -> frozenset[tuple[str, ...]]:
+def _unique_keys(catalog: Catalog, table: str) -> frozenset[tuple[str, ...]]:
     """Give the columns that the engine keeps unique."""
-    found = catalog.table(table)
-    names = found.unique if found is not None else ()
+    stored = catalog.table(table)
+    names = stored.unique if stored is not None else ()
     return frozenset(tuple(column.lower() for column in columns) for columns in names)
 
 
 def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
     for name, facts in policy.tables.items():
-        place = ("tables", name)
+        path = ("tables", name)
         table = catalog.table(name)
         if table is None:
-            yield _problem(policy, "error", place, no_table(catalog, name))
+            yield _problem(policy, "error", path, no_table(catalog, name))
             continue
         types = types_in(table, facts)
         for column in facts.key:
             if column not in types:
-                yield _problem(policy, "error", (*place, "key"), no_column(table, column))
+                yield _problem(policy, "error", (*path, "key"), no_column(table, column))
         for column in facts.derived:
             if column not in types:
-                here = (*place, "derived", column)
+                here = (*path, "derived", column)
                 yield _problem(policy, "error", here, no_column(table, column))
         for column, target in facts.references.items():
-            here = (*place, "references", column)
+            here = (*path, "references", column)
             if column not in types:
                 yield _problem(policy, "error", here, no_column(table, column))
             yield from _reference_problems(policy, catalog, here, target, types.get(column))
         for column, column_facts in facts.columns.items():
-            here = (*place, "columns", column)
+            here = (*path, "columns", column)
             if column not in types:
                 yield _problem(policy, "error", here, no_column(table, column))
             else:
@@ -133,15 +133,15 @@ def _reference_problems(
     source_type: Type | None,
 ) -> Iterator[Problem]:
     table, column = target
-    found = catalog.table(table)
-    if found is None:
+    stored = catalog.table(table)
+    if stored is None:
         yield _problem(policy, "error", here, no_table(catalog, table))
         return
-    types = {name.lower(): type_ for name, type_ in found.columns}
+    types = {name.lower(): type_ for name, type_ in stored.columns}
     if column not in types:
         yield _problem(policy, "error", here, f"there is no column {table}.{column}")
         return
-    unique = {tuple(name.lower() for name in names) for names in found.unique}
+    unique = {tuple(name.lower() for name in names) for names in stored.unique}
     if policy.facts(table).key != (column,) and (column,) not in unique:
         message = (
             f'{table}.{column} is not declared as the key of {table}; write key = ["{column}"]'
@@ -187,7 +187,7 @@ def _fact_problems(
 
 def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
     for protection in policy.protections:
-        place = ("protections", protection.name)
+        path = ("protections", protection.name)
         named = [("tables", table) for table in protection.tables or ()]
         named += [("limits", table) for table in protection.limits]
         named += [("time", table) for table in protection.time]
@@ -197,11 +197,11 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         named += [("public_rows", table) for table in protection.public_rows]
         for key, table in named:
             if catalog.table(table) is None:
-                yield _problem(policy, "error", (*place, key), no_table(catalog, table))
+                yield _problem(policy, "error", (*path, key), no_table(catalog, table))
         if protection.kind == "rows+cells":
             for table in protection.distance.keys() - protection.add_remove.keys():
                 message = f"which distance does a row of {table} count as? Every table needs one"
-                yield _problem(policy, "error", (*place, "add_remove"), message)
+                yield _problem(policy, "error", (*path, "add_remove"), message)
         if protection.unit is not None:
             yield from _unit_problems(policy, catalog, protection, protection.unit)
         yield from _distance_problems(policy, catalog, protection)
@@ -212,20 +212,20 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
 def _unit_problems(
     policy: Policy, catalog: Catalog, protection: Protection, unit: tuple[str, str]
 ) -> Iterator[Problem]:
-    place = ("protections", protection.name)
+    path = ("protections", protection.name)
     table = catalog.table(unit[0])
     if table is None:
-        yield _problem(policy, "error", (*place, "unit"), no_table(catalog, unit[0]))
+        yield _problem(policy, "error", (*path, "unit"), no_table(catalog, unit[0]))
         return
     if unit[1] not in {column.lower() for column, _ in table.columns}:
-        yield _problem(policy, "error", (*place, "unit"), no_column(table, unit[1]))
+        yield _problem(policy, "error", (*path, "unit"), no_column(table, unit[1]))
         return
     if protection.personal is not None:
         name = protection.personal.column[1]
         kinds = {column.lower(): type_ for column, type_ in table.columns}
         if name not in kinds or not kinds[name].numeric:
             message = f"there is no column {unit[0]}.{name} of numbers"
-            yield _problem(policy, "error", (*place, "personal"), message)
+            yield _problem(policy, "error", (*path, "personal"), message)
     reached = reaches_unit(policy, unit[0])
     if protection.kind == "window":
         yield from _time_problems(policy, catalog, protection, reached)
@@ -234,14 +234,14 @@ def _unit_problems(
         base = elements_of(limited) or limited
         if base not in reached and catalog.table(limited) is not None:
             message = f"no reference leads from {limited} to {unit[0]}, so a limit says nothing"
-            yield _problem(policy, "error", (*place, "limits", limited), message)
+            yield _problem(policy, "error", (*path, "limits", limited), message)
     for name in sorted(reached):
         facts = policy.facts(name)
         if _one_row_each(policy, catalog, protection, name):
             continue
         if name not in protection.limits:
             message = f"no limit for {name}: {_without_limit(policy, protection, name)}"
-            yield _problem(policy, "warning", (*place, "limits"), message)
+            yield _problem(policy, "warning", (*path, "limits"), message)
         if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
             message = f"{name} leads to {unit[0]} along more than one reference: it is refused"
             yield _problem(policy, "warning", ("tables", name, "references"), message)
@@ -252,7 +252,7 @@ def _one_row_each(policy: Policy, catalog: Catalog, protection: Protection, name
     unit = protection.unit
     if unit is None or name != unit[0]:
         return False
-    return unit[1:] in (policy.facts(name).key, *_kept(catalog, name))
+    return unit[1:] in (policy.facts(name).key, *_unique_keys(catalog, name))
 
 
 def _without_limit(policy: Policy, protection: Protection, name: str) -> str:
@@ -266,7 +266,7 @@ def _without_limit(policy: Policy, protection: Protection, name: str) -> str:
         return f"another protection covers it too, {only}"
     chosen = "how much one unit adds to COUNT, SUM and AVG is limited by a private choice"
     ranked = "MIN, MAX, MEDIAN and quantiles"
-    if _found_privately(policy, name):
+    if _is_inferred(policy, name):
         return f"{chosen}; for {ranked} a limit is found privately, once, with a part of epsilon"
     return f"{chosen}; {ranked} are refused"
 
@@ -275,7 +275,7 @@ def _hiding(policy: Policy, name: str) -> tuple[Protection, ...]:
     return tuple(p for p in policy.protections if is_protected(name, policy, (p,)))
 
 
-def _found_privately(policy: Policy, name: str) -> bool:
+def _is_inferred(policy: Policy, name: str) -> bool:
     """Whether a question finds what nobody declared of a table: one protection alone, and all units give alike."""
     alike = all(p.personal is None for p in policy.protections)
     return alike and [p.kind in ("rows", "unit") for p in _hiding(policy, name)] == [True]
@@ -285,34 +285,34 @@ def _time_problems(
     policy: Policy, catalog: Catalog, protection: Protection, reached: frozenset[str]
 ) -> Iterator[Problem]:
     """Hold the tables of a stretch of time, and the columns that say when their rows are, against the catalog."""
-    place = ("protections", protection.name)
+    path = ("protections", protection.name)
     for name, column in protection.time.items():
         table = catalog.table(name)
         if table is None:
             continue
         kinds = {c.lower(): type_.kind for c, type_ in table.columns}
-        wanted = (
+        kinds_allowed = (
             ("DATE", "TIMESTAMP") if protection.within and protection.within.unit else ("INTEGER",)
         )
         if name not in reached:
             unit = ".".join(protection.unit or ())
             message = f"no reference leads from {name} to {unit}, so its rows belong to nobody"
-            yield _problem(policy, "error", (*place, "time", name), message)
+            yield _problem(policy, "error", (*path, "time", name), message)
         if column not in kinds:
             yield _problem(
-                policy, "error", (*place, "time", name), f"there is no column {name}.{column}"
+                policy, "error", (*path, "time", name), f"there is no column {name}.{column}"
             )
-        elif kinds[column] not in wanted:
-            needs = f"a stretch of {protection.within} needs {' or '.join(wanted)}"
+        elif kinds[column] not in kinds_allowed:
+            needs = f"a stretch of {protection.within} needs {' or '.join(kinds_allowed)}"
             message = f"{name}.{column} is {kinds[column]}; {needs}"
-            yield _problem(policy, "error", (*place, "time", name), message)
+            yield _problem(policy, "error", (*path, "time", name), message)
         if name not in protection.limits:
             message = f"no limit for {name}: streams over it are refused, but for counts of different units"
-            yield _problem(policy, "warning", (*place, "limits"), message)
+            yield _problem(policy, "warning", (*path, "limits"), message)
     for limited in protection.limits:
         if limited not in protection.time:
             message = f"{limited} is not among the tables of `time`, so a limit says nothing"
-            yield _problem(policy, "error", (*place, "limits", limited), message)
+            yield _problem(policy, "error", (*path, "limits", limited), message)
 
 
 def _distance_problems(
@@ -322,7 +322,7 @@ def _distance_problems(
         table = catalog.table(name)
         if table is None:
             continue
-        place = ("protections", protection.name, "distance", name)
+        path = ("protections", protection.name, "distance", name)
         types = {column.lower(): type_ for column, type_ in table.columns}
         norm = parse_norm(text)
         for column, measure in measures_of(norm).items():
@@ -330,26 +330,26 @@ def _distance_problems(
                 continue
             if family(types[column]) == "temporal":
                 message = f"{measure}({column}) needs a number, and the column is {types[column]}"
-                yield _problem(policy, "error", place, message)
+                yield _problem(policy, "error", path, message)
             elif not _has_measure(policy.column(name, column), measure):
                 start = "above 0" if measure == "ln" else "at 0 or above"
                 message = f"{measure}({column}) needs a declared range that starts {start}"
-                yield _problem(policy, "error", place, message)
+                yield _problem(policy, "error", path, message)
         for column in dict.fromkeys(columns_of(norm)):
             if column not in types:
-                yield _problem(policy, "error", place, f"there is no column {name}.{column}")
+                yield _problem(policy, "error", path, f"there is no column {name}.{column}")
             elif family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
-                yield _problem(policy, "error", place, message)
+                yield _problem(policy, "error", path, message)
             elif column in {
                 *policy.facts(name).derived,
                 *(c.column.lower() for c in table.computed),
             }:
                 message = f"{column} is derived: it moves as the columns do that it follows from"
-                yield _problem(policy, "error", place, message)
+                yield _problem(policy, "error", path, message)
             elif policy.column(name, column).exact:
                 message = f"{column} is declared exact: a distance hides what everybody knows"
-                yield _problem(policy, "warning", place, message)
+                yield _problem(policy, "warning", path, message)
 
 
 def _has_measure(facts: ColumnFacts, measure: Measure) -> bool:
@@ -365,59 +365,59 @@ def _public_rows_problems(
         table = catalog.table(name)
         if table is None:
             continue
-        place = ("protections", protection.name, "public_rows", name)
+        path = ("protections", protection.name, "public_rows", name)
         types = {column.lower(): type_ for column, type_ in table.columns}
         if name not in protection.distance:
             message = f"{name} has no distance, so all its rows are public already"
-            yield _problem(policy, "error", place, message)
+            yield _problem(policy, "error", path, message)
         if rows.condition is not None and _PLAIN_NAME.match(rows.condition):
-            yield from _flag_problems(policy, place, name, rows.condition.lower(), types)
+            yield from _flag_problems(policy, path, name, rows.condition.lower(), types)
         if rows.ids is not None and rows.key is not None:
-            yield from _listed_problems(policy, catalog, protection, place, rows, types)
+            yield from _listed_problems(policy, catalog, protection, path, rows, types)
 
 
 def _flag_problems(
-    policy: Policy, place: tuple[str, ...], name: str, column: str, types: dict[str, Type]
+    policy: Policy, path: tuple[str, ...], name: str, column: str, types: dict[str, Type]
 ) -> Iterator[Problem]:
     """A name that stands alone is a boolean column; other conditions are read with the queries."""
     if column in ("true", "false"):
         return
     if column not in types:
-        yield _problem(policy, "error", place, f"there is no column {name}.{column}")
+        yield _problem(policy, "error", path, f"there is no column {name}.{column}")
     elif types[column].kind != "BOOLEAN":
         message = f"{column} is {types[column]}; a column that marks rows is BOOLEAN"
-        yield _problem(policy, "error", place, message)
+        yield _problem(policy, "error", path, message)
 
 
 def _listed_problems(
     policy: Policy,
     catalog: Catalog,
     protection: Protection,
-    place: tuple[str, ...],
+    path: tuple[str, ...],
     rows: PublicRows,
     types: dict[str, Type],
 ) -> Iterator[Problem]:
     assert rows.ids is not None
     assert rows.key is not None
     table, column = rows.ids
-    found = catalog.table(table)
-    listed = {} if found is None else {name.lower(): type_ for name, type_ in found.columns}
+    stored = catalog.table(table)
+    listed = {} if stored is None else {name.lower(): type_ for name, type_ in stored.columns}
     if rows.key not in types:
-        yield _problem(policy, "error", place, f"there is no column {place[-1]}.{rows.key}")
-    elif rows.key in moving_columns(protection, place[-1]):
+        yield _problem(policy, "error", path, f"there is no column {path[-1]}.{rows.key}")
+    elif rows.key in moving_columns(protection, path[-1]):
         # Else a value that moves would take its own protection away.
         message = f"{rows.key} is in the distance, so it cannot tell which rows are public"
-        yield _problem(policy, "error", place, message)
-    if found is None:
-        yield _problem(policy, "error", place, f"there is no table {table}")
+        yield _problem(policy, "error", path, message)
+    if stored is None:
+        yield _problem(policy, "error", path, f"there is no table {table}")
     elif column not in listed:
-        yield _problem(policy, "error", place, f"there is no column {table}.{column}")
+        yield _problem(policy, "error", path, f"there is no column {table}.{column}")
     elif rows.key in types and family(types[rows.key]) != family(listed[column]):
         message = f"{rows.key} is {types[rows.key]}, but {table}.{column} is {listed[column]}"
-        yield _problem(policy, "error", place, message)
+        yield _problem(policy, "error", path, message)
     if is_protected(table, policy, policy.protections):
         message = f"{table} is protected, so it cannot tell which rows are public"
-        yield _problem(policy, "error", place, message)
+        yield _problem(policy, "error", path, message)
 
 
 def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> Iterator[Problem]:
@@ -441,7 +441,7 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
             limited = protection.truncation != "fixed" or name in protection.limits
             countable = limited or _one_row_each(policy, catalog, protection, name)
             effect = "SUM, AVG, MIN, MAX and MEDIAN over them are refused"
-            if countable and _found_privately(policy, name):
+            if countable and _is_inferred(policy, name):
                 effect = (
                     "for SUM, AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
                     "with a part of epsilon"
@@ -451,9 +451,9 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
 
 
 def _says_nothing(column: str, facts: TableFacts) -> bool:
-    known = facts.columns.get(column, ColumnFacts())
+    column_facts = facts.columns.get(column, ColumnFacts())
     identifies = column in facts.key or column in facts.references
-    nothing = known.range is None and known.values is None and not known.moves
+    nothing = column_facts.range is None and column_facts.values is None and not column_facts.moves
     return not identifies and nothing
 
 
@@ -472,9 +472,9 @@ def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         if doubt is not None:
             message = f"{name} is PUBLIC, everybody may see every row of it; {doubt}"
             yield _problem(policy, "warning", ("database", "public"), message)
-    for name, found in coverage(policy, catalog).items():
-        if found.rows and found.public_columns:
-            listed = ", ".join(found.public_columns)
+    for name, table_coverage in coverage(policy, catalog).items():
+        if table_coverage.rows and table_coverage.public_columns:
+            listed = ", ".join(table_coverage.public_columns)
             message = f"who chooses to protect only values of {name} sees its rows and {listed}: they are PUBLIC then"
             yield _problem(policy, "warning", ("alternatives",), message)
     for name in open_tables(policy, catalog):
@@ -487,23 +487,23 @@ def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
 
 def open_hint(policy: Policy, catalog: Catalog) -> str:
     """Say what to write about tables that are neither protected nor public; "" if there are none."""
-    found = open_tables(policy, catalog)
-    if not found:
+    tables = open_tables(policy, catalog)
+    if not tables:
         return ""
-    doubtful = [name for name in found if _doubt(policy, catalog.tables[name])]
-    harmless = [name for name in found if name not in doubtful]
-    told = []
+    doubtful = [name for name in tables if _doubt(policy, catalog.tables[name])]
+    harmless = [name for name in tables if name not in doubtful]
+    parts = []
     if doubtful:
-        told.append(
+        parts.append(
             f"protect {', '.join(doubtful)}: by a references line that leads to the unit, or by a protection"
         )
     if harmless:
         named = ", ".join(f'"{name}"' for name in sorted({*policy.public, *harmless}))
-        told.append(
+        parts.append(
             f"protect {', '.join(harmless)} or, if nothing there is about people, "
             f"write in [database]: public = [{named}]"
         )
-    return "; ".join(told)
+    return "; ".join(parts)
 
 
 def _keep_out(name: str, protection: Protection) -> str:
@@ -515,8 +515,10 @@ def _keep_out(name: str, protection: Protection) -> str:
 def _doubt(policy: Policy, table: Table) -> str | None:
     """Give what speaks against showing a table to everybody, from names and declared facts alone."""
     name = table.name.lower()
-    kept = (pair for tie in table.ties for pair in zip(tie.columns, tie.targets, strict=False))
-    for column, (target, _) in (*policy.facts(name).references.items(), *kept):
+    references = (
+        pair for tie in table.ties for pair in zip(tie.columns, tie.targets, strict=False)
+    )
+    for column, (target, _) in (*policy.facts(name).references.items(), *references):
         if is_protected(target, policy, policy.protections):
             return f"its column {column} refers to {target}, which is protected"
     for protection in policy.protections:
@@ -526,8 +528,8 @@ def _doubt(policy: Policy, table: Table) -> str | None:
     suspects = sorted({c.lower() for c, _ in table.columns} & _link_names(policy))
     if suspects:
         return f"its column {suspects[0]} looks like a reference that is not declared"
-    told = about_people(table)
-    return None if told is None else f"{told} looks like a name for people"
+    description = about_people(table)
+    return None if description is None else f"{description} looks like a name for people"
 
 
 def _link_names(policy: Policy) -> frozenset[str]:

@@ -114,8 +114,8 @@ class ColumnModel(BaseModel):
             raise ValueError('must be a number, or "1 day" for dates')
         limits = info.data.get("range")
         if limits and isinstance(limits[0], datetime.date) != temporal:
-            wanted = 'a number of days, such as "1 day"' if not temporal else "a number"
-            raise ValueError(f"must be {wanted}, as the range says")
+            expected = 'a number of days, such as "1 day"' if not temporal else "a number"
+            raise ValueError(f"must be {expected}, as the range says")
         if not Decimal(step).is_finite() or step <= 0:
             raise ValueError("must be positive and finite")
         scalar_of(step)  # as many digits as a number of a range has
@@ -186,15 +186,15 @@ class ColumnModel(BaseModel):
         """Read one number for all statistics in the unit of the column, or one for each."""
         if value is None:
             return {}
-        known = (*PLACES, "variance")
-        given = value if isinstance(value, dict) else dict.fromkeys(PLACES, value)
-        unknown = [key for key in given if key not in known]
-        if unknown or not given:
-            raise ValueError(f"must be a number, or numbers for some of {', '.join(known)}")
-        found = {key: number_of(lambda n: positive(n, "moves"), x) for key, x in given.items()}
-        if not all(SMALLEST_MOVE <= x <= LARGEST_MOVE for x in found.values()):
+        allowed = (*PLACES, "variance")
+        by_place = value if isinstance(value, dict) else dict.fromkeys(PLACES, value)
+        unknown = [key for key in by_place if key not in allowed]
+        if unknown or not by_place:
+            raise ValueError(f"must be a number, or numbers for some of {', '.join(allowed)}")
+        numbers = {key: number_of(lambda n: positive(n, "moves"), x) for key, x in by_place.items()}
+        if not all(SMALLEST_MOVE <= x <= LARGEST_MOVE for x in numbers.values()):
             raise ValueError("must be between 1e-100 and 1e100")
-        return found
+        return numbers
 
     @field_validator("center", mode="before")
     @classmethod
@@ -215,23 +215,23 @@ class ColumnModel(BaseModel):
     @classmethod
     def _distribution(cls, value: object, info: ValidationInfo) -> Belief | None:
         """Put together what is believed; what belongs to another distribution is refused."""
-        given = info.data.get
+        read = info.data.get
         if len(info.data) + 1 < len(cls.model_fields):
             return None  # something that it rests on is wrong, and is reported
         if value is not None and value not in DISTRIBUTIONS:
             raise ValueError(f"must be one of {', '.join(DISTRIBUTIONS)}")
-        bell = [key for key in ("mean", "deviation", "tail") if given(key) is not None]
+        bell = [key for key in ("mean", "deviation", "tail") if read(key) is not None]
         if bell and value != "normal":
             raise ValueError(f'{bell[0]} belongs to distribution = "normal"')
-        if given("prior") is not None and value is not None:
+        if read("prior") is not None and value is not None:
             raise ValueError("is given by prior already")
-        if given("exact") and (value is not None or given("prior") is not None):
+        if read("exact") and (value is not None or read("prior") is not None):
             raise ValueError("an exact value is known, so nothing is left to be believed")
-        if value == "uniform" and not any(given(key) for key in ("range", "values", "total")):
+        if value == "uniform" and not any(read(key) for key in ("range", "values", "total")):
             raise ValueError("uniform over what? Declare range, values or total")
         if value == "uniform":
             return Belief("uniform")
-        prior: Belief | None = given("prior")
+        prior: Belief | None = read("prior")
         return prior if value is None else _bell_of(info)
 
     def record(self) -> ColumnFacts:
@@ -260,14 +260,14 @@ class ColumnModel(BaseModel):
 
 def _bell_of(info: ValidationInfo) -> Belief:
     """Read a normal distribution; without a declared range it must suggest one that can be written."""
-    given = info.data.get
-    missing = [key for key in ("mean", "deviation") if given(key) is None]
+    read = info.data.get
+    missing = [key for key in ("mean", "deviation") if read(key) is None]
     if missing:
         raise ValueError(f"a normal distribution needs {' and '.join(missing)}")
-    if given("values"):
+    if read("values"):
         raise ValueError("a normal distribution has no list of values")
-    belief = Belief("normal", given("mean"), given("deviation"), given("tail"))
-    limits = given("range")
+    belief = Belief("normal", read("mean"), read("deviation"), read("tail"))
+    limits = read("range")
     if limits is None:
         suggested_range(belief)
     elif not same_kind(limits[0], belief.mean):

@@ -124,7 +124,7 @@ def coverage(policy: Policy, catalog: Catalog) -> dict[str, Coverage]:
     return {name: _table_coverage(policy, catalog, name) for name in catalog.tables}
 
 
-def _moved(columns: frozenset[str], table: Table) -> frozenset[str]:
+def _with_computed(columns: frozenset[str], table: Table) -> frozenset[str]:
     """Add the columns that the engine computes from some that move."""
     more = (
         c.column.lower() for c in table.computed if c.inputs and not columns.isdisjoint(c.inputs)
@@ -135,18 +135,18 @@ def _moved(columns: frozenset[str], table: Table) -> frozenset[str]:
 def _table_coverage(policy: Policy, catalog: Catalog, name: str) -> Coverage:
     covering = [p for p in policy.protections if is_protected(name, policy, (p,))]
     cells = [p for p in covering if p.kind == "cells"]
-    known = catalog.tables[name]
+    table = catalog.tables[name]
     # Of some columns only parts can be asked for; they are as public as others that nobody names.
-    columns = [column.lower() for column, _ in (*known.columns, *known.parts)]
-    hidden = {p.name: _moved(moving_columns(p, name), known) for p in cells}
+    columns = [column.lower() for column, _ in (*table.columns, *table.parts)]
+    hidden = {p.name: _with_computed(moving_columns(p, name), table) for p in cells}
     # What the owner derives from other columns may move with them.
     named = frozenset(policy.facts(name).derived).union(*hidden.values())
     refused, open_somewhere = [], False
     for choice in policy.alternatives or (None,):
-        kept = [p for p in holding(policy, choice) if p in covering]
-        if choice is not None and covering and not kept:
+        protections = [p for p in holding(policy, choice) if p in covering]
+        if choice is not None and covering and not protections:
             refused.append(choice)
-        open_somewhere |= bool(kept) and all(p.kind == "cells" for p in kept)
+        open_somewhere |= bool(protections) and all(p.kind == "cells" for p in protections)
     return Coverage(
         rows=tuple(p.name for p in covering if p.kind != "cells"),
         values={who: tuple(c for c in columns if c in some) for who, some in hidden.items()},

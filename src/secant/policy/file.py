@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from secant.errors import PolicyError, UsageError, meant, public_api
 from secant.policy.check import check_policy, fit_policy
-from secant.policy.models import PolicyModel, known_keys
+from secant.policy.models import PolicyModel, allowed_keys
 from secant.policy.policy import Policy
 from secant.policy.toml_lines import Path, line_numbers, line_of
 
@@ -36,26 +36,26 @@ def load_policy(path: str | FilePath) -> Policy:
     secant.errors.PolicyError: POL-001  there is no policy file missing.toml
       Now: write one with `secant init SOURCE`, or name another with --policy
     """
-    place = FilePath(path)
+    file_path = FilePath(path)
     if not str(path):
         hint = "give a path, or unset SECANT_POLICY"
         raise PolicyError("POL-001", "the name of the policy file is empty", hint=hint)
     try:
-        with place.open("rb") as file:
+        with file_path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         hint = "write one with `secant init SOURCE`, or name another with --policy"
-        raise PolicyError("POL-001", f"there is no policy file {place}", hint=hint) from None
+        raise PolicyError("POL-001", f"there is no policy file {file_path}", hint=hint) from None
     except OSError as error:
         reason = error.strerror or "it cannot be opened"
-        raise PolicyError("POL-001", f"cannot read {place}: {reason}") from None
+        raise PolicyError("POL-001", f"cannot read {file_path}: {reason}") from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        message = f"cannot read {place}: line {line} is not UTF-8"
+        message = f"cannot read {file_path}: line {line} is not UTF-8"
         raise PolicyError("POL-001", message) from None
-    return read_policy(text, place)
+    return read_policy(text, file_path)
 
 
 @public_api
@@ -118,8 +118,8 @@ def _checked(parsed: Mapping[str, Any], lines: dict[Path, int], path: FilePath |
         mistakes = [_mistake(entry, lines) for entry in error.errors(include_url=False)]
         raise _wrong(path, [text for _, text in sorted(mistakes)]) from None
     folded: dict[tuple[str, ...], int] = {}
-    for place, line in lines.items():
-        folded.setdefault(tuple(str(part).lower() for part in place), line)
+    for key_path, line in lines.items():
+        folded.setdefault(tuple(str(part).lower() for part in key_path), line)
     return model.record(path, folded)
 
 
@@ -128,8 +128,8 @@ def _parse(text: str, path: FilePath | None) -> tuple[dict[str, Any], dict[Path,
         return tomllib.loads(text, parse_float=Decimal), line_numbers(text)
     except tomllib.TOMLDecodeError as error:
         # The parser writes its place at the end, "(at line 3, column 7)"; ours stands in front.
-        sentence, _, place = str(error).rpartition(" (at ")
-        line = re.match(r"line (\d+)", place)
+        sentence, _, position = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", position)
         where = line[1] if line else len(text.splitlines())  # else: "end of document"
         raise _wrong(path, [f"line {where}: {sentence[:1].lower()}{sentence[1:]}"]) from None
     except RecursionError:
@@ -148,10 +148,10 @@ def _wrong(path: FilePath | None, mistakes: list[str]) -> PolicyError:
 
 def _mistake(entry: Mapping[str, Any], lines: dict[Path, int]) -> tuple[int, str]:
     """Say one mistake in the owner's words, with its line in front."""
-    place = tuple(part for part in entry["loc"] if part != "[key]")
+    path = tuple(part for part in entry["loc"] if part != "[key]")
     kind, message = entry["type"], entry["msg"]
     if kind == "extra_forbidden":
-        message = f"unknown key{_nearest(place)}"
+        message = f"unknown key{_nearest(path)}"
     elif kind == "missing":
         message = "is missing"
     elif kind == "value_error":
@@ -160,12 +160,12 @@ def _mistake(entry: Mapping[str, Any], lines: dict[Path, int]) -> tuple[int, str
         message = "must be a table"
     else:
         message = message[:1].lower() + message[1:]
-    line = line_of(lines, place)
-    dotted = ".".join(str(part) for part in place)
+    line = line_of(lines, path)
+    dotted = ".".join(str(part) for part in path)
     return line or 0, f"{f'line {line}: ' if line else ''}{dotted}: {message}"
 
 
-def _nearest(place: Path) -> str:
+def _nearest(path: Path) -> str:
     """Suggest the known key that an unknown one may have been meant as."""
-    known = known_keys(place)
-    return meant(str(place[-1]), known, "; ") or f"; known here: {', '.join(known)}"
+    keys = allowed_keys(path)
+    return meant(str(path[-1]), keys, "; ") or f"; known here: {', '.join(keys)}"

@@ -31,8 +31,8 @@ def no_table(catalog: Catalog, name: str) -> str:
 
 def elements_of(table: str) -> str | None:
     """Give the table whose arrays a table holds the elements of."""
-    found = elements_named(table)
-    return None if found is None else found.table
+    elements = elements_named(table)
+    return None if elements is None else elements.table
 
 
 def element_tables(policy: Policy, catalog: Catalog) -> dict[str, TableFacts]:
@@ -43,7 +43,7 @@ def element_tables(policy: Policy, catalog: Catalog) -> dict[str, TableFacts]:
     The rows of the table of units refer to their unit themselves. No key: a row has many elements.
     """
     units = {p.unit for p in policy.protections if p.unit is not None}
-    found: dict[str, TableFacts] = {}
+    tables: dict[str, TableFacts] = {}
     for name, table in catalog.tables.items():
         facts = policy.facts(name)
         own = {unit[1]: unit for unit in units if unit[0] == name}
@@ -52,16 +52,16 @@ def element_tables(policy: Policy, catalog: Catalog) -> dict[str, TableFacts]:
                 spread = Elements(name, column.lower()).name
                 columns = {**facts.columns, **policy.facts(spread).columns}
                 references = {**facts.references, **own}
-                found[spread] = TableFacts(references=references, columns=columns)
-    return found
+                tables[spread] = TableFacts(references=references, columns=columns)
+    return tables
 
 
 def withheld_in(catalog: Catalog) -> dict[str, str]:
     """Give the tables and columns that are not offered, or only in parts, each with the reason."""
-    found = dict(catalog.missing)
+    reasons = dict(catalog.missing)
     for name, table in catalog.tables.items():
-        found |= {f"{name}.{column}": reason for column, reason in untaken(table).items()}
-    return found
+        reasons |= {f"{name}.{column}": reason for column, reason in untaken(table).items()}
+    return reasons
 
 
 def untaken(table: Table) -> dict[str, str]:
@@ -71,24 +71,26 @@ def untaken(table: Table) -> dict[str, str]:
 
 def no_column(table: Table, column: str) -> str:
     """Say why there is no column of a name."""
-    reason = {c.lower(): told for c, told in untaken(table).items()}.get(column)
+    reason = {c.lower(): reason_left_out for c, reason_left_out in untaken(table).items()}.get(
+        column
+    )
     if reason:
         return f"{column} is not offered: {reason}"
-    known = [name.lower() for name, _ in table.columns]
+    columns = [name.lower() for name, _ in table.columns]
     # Names are no secret of the owner's own policy.
-    near = meant(column, known, "; ") or f"; there are: {', '.join(sorted(known)[:40])}"
+    near = meant(column, columns, "; ") or f"; there are: {', '.join(sorted(columns)[:40])}"
     return f"there is no column {column}{near}"
 
 
 def types_in(table: Table, facts: TableFacts) -> dict[str, Type]:
     """Give the types of a table's columns, and of the parts of columns that are declared, by lower-cased name."""
-    found = {column.lower(): type_ for column, type_ in table.columns}
+    types = {column.lower(): type_ for column, type_ in table.columns}
     parted = {column.lower(): kind for column, kind in table.parts}
     for column in facts.columns:
         part = part_named(column)
-        if column not in found and part is not None and parted.get(part.column) in OF[part.way]:
-            found[column] = part.type
-    return found
+        if column not in types and part is not None and parted.get(part.column) in OF[part.way]:
+            types[column] = part.type
+    return types
 
 
 def ends_of(facts: ColumnFacts, type_: Type) -> tuple[object, object]:
@@ -123,11 +125,11 @@ def fits(value: object, type_: Type) -> bool:
 def fit_table(facts: TableFacts, table: Table) -> TableFacts:
     """Give the facts of a table with values of the right types, and labels of enums where no values are declared."""
     types = types_in(table, facts)
-    columns = {column: _fit_column(known, types[column]) for column, known in facts.columns.items()}
+    columns = {column: _fit_column(old, types[column]) for column, old in facts.columns.items()}
     for column, labels in table.labels:
-        known = columns.get(column.lower(), ColumnFacts())
-        if known.values is None and known.total is None:
-            columns[column.lower()] = replace(known, values=labels)
+        column_facts = columns.get(column.lower(), ColumnFacts())
+        if column_facts.values is None and column_facts.total is None:
+            columns[column.lower()] = replace(column_facts, values=labels)
     return replace(facts, columns=columns)
 
 

@@ -22,7 +22,9 @@ def naming(policy: Policy, catalog: Catalog) -> Catalog:
     """Give the engine's tables as this policy offers them, with its views and all columns that follow from others."""
     tables = {name: _offered(policy, table) for name, table in catalog.tables.items()}
     formulas = {name: formulas_of(policy, table) for name, table in catalog.tables.items()}
-    derived = {name: found for name, found in formulas.items() if found}
+    derived = {
+        name: formula_columns for name, formula_columns in formulas.items() if formula_columns
+    }
     views = {name: View(text) for name, text in policy.views.items()}
     return replace(catalog, tables=tables, derived=derived).knowing(views)
 
@@ -40,11 +42,11 @@ def has_distance(policy: Policy, table: str) -> bool:
 def formulas_of(policy: Policy, table: Table) -> dict[str, Formula]:
     """Give what is computed in the place of columns (workflow.derived)."""
     name = table.name.lower()
-    found = {column: Formula(text) for column, text in policy.facts(name).derived.items()}
+    formulas = {column: Formula(text) for column, text in policy.facts(name).derived.items()}
     for computed in _left(policy, table):
         if computed.inputs is not None and _must_follow(policy, name, computed):
-            found[computed.column.lower()] = computed.formula
-    return found
+            formulas[computed.column.lower()] = computed.formula
+    return formulas
 
 
 def withheld_of(policy: Policy, table: Table) -> dict[str, str]:
@@ -65,14 +67,14 @@ def following(policy: Policy, table: Table) -> frozenset[str]:
 
 def sources_of(policy: Policy, table: Table, column: str) -> frozenset[str]:
     """Give the stored columns that an engine computes a column from; none if it does not."""
-    found = {c.column.lower(): c.inputs or frozenset() for c in _left(policy, table)}
-    return found.get(column, frozenset())
+    inputs = {c.column.lower(): c.inputs or frozenset() for c in _left(policy, table)}
+    return inputs.get(column, frozenset())
 
 
 def _left(policy: Policy, table: Table) -> Iterator[Computed]:
     """Give the columns that the engine computes and of which the owner does not say how."""
-    said = policy.facts(table.name).derived
-    return (c for c in table.computed if c.column.lower() not in said)
+    declared = policy.facts(table.name).derived
+    return (c for c in table.computed if c.column.lower() not in declared)
 
 
 def _must_follow(policy: Policy, table: str, computed: Computed) -> bool:

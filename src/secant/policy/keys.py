@@ -57,16 +57,16 @@ def in_order(claims: set[Key] | frozenset[Key]) -> tuple[Key, ...]:
 
 def keys_of(table: str, policy: Policy, catalog: Catalog) -> tuple[Key, ...]:
     """Give the keys of a table, the most trusted first, each set of columns once (combined.keys)."""
-    known = catalog.table(table)
-    if known is None:
+    stored = catalog.table(table)
+    if stored is None:
         return ()
-    there = {name.lower() for name, _ in known.columns}
+    there = {name.lower() for name, _ in stored.columns}
     declared = policy.facts(table).key
     accepted = ACCEPTED in policy.accept and is_protected(table, policy, policy.protections)
     trust = Trust.ACCEPTED if accepted else Trust.DECLARED
     if is_open(policy, table, declared):
         trust = Trust.CHECKED
-    named = [(columns, Trust.KEPT) for columns in known.unique]
+    named = [(columns, Trust.KEPT) for columns in stored.unique]
     named.append((declared, trust))
     if accepted:
         # A reference that the owner accepts makes the column that it points to a key.
@@ -74,9 +74,9 @@ def keys_of(table: str, policy: Policy, catalog: Catalog) -> tuple[Key, ...]:
         named += [
             ((column,), Trust.ACCEPTED) for parent, column in sorted(targets) if parent == table
         ]
-    found: dict[frozenset[str], Key] = {}
+    keys: dict[frozenset[str], Key] = {}
     for columns, why in named:
         lower = tuple(column.lower() for column in columns)
         if lower and there.issuperset(lower):
-            found.setdefault(frozenset(lower), Key(table, lower, why))
-    return tuple(found.values())
+            keys.setdefault(frozenset(lower), Key(table, lower, why))
+    return tuple(keys.values())

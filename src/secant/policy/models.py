@@ -248,10 +248,10 @@ class ProtectionModel(ShareModel):
             return None
         whole = isinstance(value, int) and not isinstance(value, bool)
         width = Width(limit_of(value)) if whole else width_of(value, _STRETCH)
-        found = window_of(width)
-        if found.cells > LONGEST_WINDOW:
+        window = window_of(width)
+        if window.cells > LONGEST_WINDOW:
             raise ValueError(f"a stretch has at most {LONGEST_WINDOW} days, hours or steps")
-        return found
+        return window
 
     @field_validator("time", mode="after")
     @classmethod
@@ -346,18 +346,18 @@ class ProtectionModel(ShareModel):
             return None
         if not isinstance(value, dict) or set(value) != {"column", "offers"}:
             raise ValueError('must be { column = "table.column", offers = [epsilon, ...] }')
-        column, listed, given = _column_of(value["column"]), value["offers"], info.data.get
+        column, listed, field = _column_of(value["column"]), value["offers"], info.data.get
         if not isinstance(listed, list) or not listed:
             raise ValueError("offers must be a list of the epsilons that anybody may give")
         offers = Offers(column, tuple(sorted({number_of(epsilon_of, x) for x in listed})))
-        unit: tuple[str, str] | None = given("unit")
+        unit: tuple[str, str] | None = field("unit")
         if unit is not None and column[0] != unit[0]:
             raise ValueError("the column must belong to the table of the unit")
-        if given("epsilon") is not None and offers.amounts[-1] != given("epsilon"):
+        if field("epsilon") is not None and offers.amounts[-1] != field("epsilon"):
             raise ValueError("the largest offer must be the epsilon of the protection")
-        if given("delta") or given("composition") == "tight":
+        if field("delta") or field("composition") == "tight":
             raise ValueError("goes without delta and without tight composition")
-        if given("truncation") not in (None, "auto", "fixed"):
+        if field("truncation") not in (None, "auto", "fixed"):
             raise ValueError("goes with declared limits, not with limits that are chosen")
         if offers.copies[-1] > MOST_COPIES:
             raise ValueError(f"the offers must be in proportions of up to {MOST_COPIES} to 1")
@@ -375,9 +375,9 @@ class ProtectionModel(ShareModel):
     @field_validator("renewal", "composition", mode="before")
     @classmethod
     def _one_of(cls, value: object, info: ValidationInfo) -> object:
-        known = RENEWALS if info.field_name == "renewal" else COMPOSITIONS
-        if value != "" and value not in known:
-            raise ValueError(f"must be {' or '.join(known)}")
+        allowed = RENEWALS if info.field_name == "renewal" else COMPOSITIONS
+        if value != "" and value not in allowed:
+            raise ValueError(f"must be {' or '.join(allowed)}")
         if value != "" and info.data.get("kind") == "window":
             raise ValueError('does not go with kind = "window": its account slides, and adds up')
         return value
@@ -424,14 +424,14 @@ def _needed(
 ) -> bool:
     """Tell whether a key is given; refuse it where it has no meaning, ask for it where it must."""
     kind = info.data.get("kind")
-    given = value is not None and value != {}
+    is_set = value is not None and value != {}
     if kind is None:  # the kind itself is wrong, and is reported
         return False
-    if given and kind not in only:
+    if is_set and kind not in only:
         raise ValueError(f'{key} belongs to kind = "{only[0]}", not to kind = "{kind}"')
-    if not given and kind in always:
+    if not is_set and kind in always:
         raise ValueError(f'is missing: kind = "{kind}" needs it')
-    return given
+    return is_set
 
 
 class DatabaseModel(_Model):
@@ -532,8 +532,12 @@ class PolicyModel(_Model):
         for name, stream in value.items():
             if not _NAME.match(name) or len(name) > LONGEST_NAME:
                 raise ValueError(f"{name!r} is no name for a stream; use letters, digits, _ and -")
-            known = info.data.get("protections", {})
-            if known and stream.protection is not None and stream.protection not in known:
+            protections = info.data.get("protections", {})
+            if (
+                protections
+                and stream.protection is not None
+                and stream.protection not in protections
+            ):
                 raise ValueError(f"{name}: there is no protection {stream.protection}")
         return value
 
@@ -564,15 +568,15 @@ _SECTIONS: dict[str, type[BaseModel]] = {
 }
 
 
-def known_keys(place: tuple[str | int, ...]) -> list[str]:
+def allowed_keys(path: tuple[str | int, ...]) -> list[str]:
     """Give the keys that may stand where the last key of a path stands."""
     model: type[BaseModel] = PolicyModel
-    if place[0] == "tables":
-        model = ColumnModel if len(place) > 4 else TableModel
-    elif len(place) > 4:
+    if path[0] == "tables":
+        model = ColumnModel if len(path) > 4 else TableModel
+    elif len(path) > 4:
         model = ShareModel
-    elif len(place) == 4 and place[2] == "softening":
+    elif len(path) == 4 and path[2] == "softening":
         model = SofteningModel
-    elif place[0] in _SECTIONS and len(place) > 1:
-        model = _SECTIONS[str(place[0])]
+    elif path[0] in _SECTIONS and len(path) > 1:
+        model = _SECTIONS[str(path[0])]
     return list(model.model_fields)

@@ -58,8 +58,8 @@ def below(smaller: Norm, larger: Norm) -> bool:
     >>> below(parse_norm("l1(l2(a, b), c)"), parse_norm("l1(a, b, c)"))
     True
     """
-    found = ratio(smaller, larger)
-    return found is not None and found <= 1
+    quotient = ratio(smaller, larger)
+    return quotient is not None and quotient <= 1
 
 
 def block_factor(power: Power, columns: Sequence[str], norm: Norm) -> Fraction | None:
@@ -85,8 +85,8 @@ def fit(query_norm: Norm, owner_norm: Norm) -> Fitting | None:
     if not _atoms(query) <= _atoms(owner):
         return None
     proposals = ({atom: Fraction(1) for atom in _atoms(query)}, _scalings(query, owner))
-    found = [_proved(query, owner, proposal) for proposal in proposals]
-    return max(found, key=lambda fitting: _goodness(fitting.scalings, fitting.factor))
+    fittings = [_proved(query, owner, proposal) for proposal in proposals]
+    return max(fittings, key=lambda fitting: _goodness(fitting.scalings, fitting.factor))
 
 
 def _proved(query: Norm, owner: Norm, scalings: Mapping[Atom, Fraction]) -> Fitting:
@@ -210,7 +210,7 @@ def _scalings(query: Norm, owner: Norm) -> Mapping[Atom, Fraction]:
             for atom, scaling in _scalings(*pair).items():
                 proposal[atom] = min(proposal.get(atom, share * scaling), share * scaling)
         proposals.append(proposal)
-    return max(proposals, key=lambda found: sum(_log(scaling) for scaling in found.values()))
+    return max(proposals, key=lambda fitting: sum(_log(scaling) for scaling in fitting.values()))
 
 
 def _loss(upper: Power, lower: Power) -> Power:
@@ -245,10 +245,10 @@ def _by_parts_of_owner(query: Norm, owner: CombinedNorm, smallest: Power) -> _Sp
     pairs: list[tuple[Norm, Norm]] = []
     left = _atoms(query)
     for part in owner.parts:
-        taken = left & _atoms(part)
-        left -= taken
-        if taken:
-            pair = _restricted(query, taken, up=True), _restricted(part, taken, up=False)
+        atoms = left & _atoms(part)
+        left -= atoms
+        if atoms:
+            pair = _restricted(query, atoms, up=True), _restricted(part, atoms, up=False)
             pairs.append(pair)
     return _Split(tuple(pairs), smallest, owner.power)
 
@@ -336,9 +336,9 @@ def cheapest_assignment(costs: Sequence[Sequence[float]]) -> list[int]:
             column = before
         holder[column] = row
     columns = [0] * len(costs)
-    for column, held in enumerate(holder):
-        if held is not None:
-            columns[held] = column
+    for column, owner in enumerate(holder):
+        if owner is not None:
+            columns[owner] = column
     return columns
 
 

@@ -91,7 +91,7 @@ def parse_norm(text: str) -> Norm:
     measures: dict[str, Measure] = {}
     for leaf, _ in _weighed(norm, quick(1)):
         if measures.setdefault(leaf.column, _measure(leaf)) != _measure(leaf):
-            two = f"{_written(leaf.column, measures[leaf.column])} and as {_written(leaf.column, _measure(leaf))}"
+            two = f"{_norm_text(leaf.column, measures[leaf.column])} and as {_norm_text(leaf.column, _measure(leaf))}"
             raise ValueError(f"the norm measures {leaf.column} both as {two}")
     return norm
 
@@ -102,7 +102,7 @@ def _measure(leaf: Leaf) -> Measure:
     return "sqrt" if isinstance(leaf, RootNorm) else "x"
 
 
-def _written(column: str, measure: Measure) -> str:
+def _norm_text(column: str, measure: Measure) -> str:
     return column if measure == "x" else f"{measure}({column})"
 
 
@@ -143,13 +143,13 @@ def each_once(norm: Norm) -> Norm:
     leaves = list(_weighed(norm, quick(1)))
     if len({leaf.column for leaf, _ in leaves}) == len(leaves):
         return norm
-    kept: dict[str, int] = {}
-    for place, (leaf, weight) in enumerate(leaves):
-        if leaf.column not in kept or weight > leaves[kept[leaf.column]][1]:
-            kept[leaf.column] = place
-    found = _only(norm, iter(range(len(leaves))), set(kept.values()))
-    assert found is not None, "every column is kept somewhere"
-    return found
+    chosen: dict[str, int] = {}
+    for index, (leaf, weight) in enumerate(leaves):
+        if leaf.column not in chosen or weight > leaves[chosen[leaf.column]][1]:
+            chosen[leaf.column] = index
+    reduced = _only(norm, iter(range(len(leaves))), set(chosen.values()))
+    assert reduced is not None, "every column is kept somewhere"
+    return reduced
 
 
 def _weighed(norm: Norm, weight: Fraction) -> Iterator[tuple[Leaf, Fraction]]:
@@ -163,15 +163,15 @@ def _weighed(norm: Norm, weight: Fraction) -> Iterator[tuple[Leaf, Fraction]]:
         yield norm, weight
 
 
-def _only(norm: Norm, places: Iterator[int], kept: set[int]) -> Norm | None:
+def _only(norm: Norm, places: Iterator[int], chosen: set[int]) -> Norm | None:
     if isinstance(norm, ScaledNorm):
-        inner = _only(norm.inner, places, kept)
+        inner = _only(norm.inner, places, chosen)
         return None if inner is None else ScaledNorm(norm.factor, inner)
     if isinstance(norm, CombinedNorm):
-        parts = [_only(part, places, kept) for part in norm.parts]
+        parts = [_only(part, places, chosen) for part in norm.parts]
         left = tuple(part for part in parts if part is not None)
         return CombinedNorm(norm.power, left) if left else None
-    return norm if next(places) in kept else None
+    return norm if next(places) in chosen else None
 
 
 def weight_in(norm: Norm, column: str) -> tuple[Fraction, Measure] | None:
@@ -185,8 +185,8 @@ def weight_in(norm: Norm, column: str) -> tuple[Fraction, Measure] | None:
     if isinstance(norm, ScaledNorm):
         inner = weight_in(norm.inner, column)
         return None if inner is None else (norm.factor * inner[0], inner[1])
-    found = [x for part in norm.parts if (x := weight_in(part, column)) is not None]
-    return (combined(norm.power, [w for w, _ in found]), found[0][1]) if found else None
+    weights = [x for part in norm.parts if (x := weight_in(part, column)) is not None]
+    return (combined(norm.power, [w for w, _ in weights]), weights[0][1]) if weights else None
 
 
 def norm_of(norm: Norm, column: str) -> str:
@@ -196,17 +196,17 @@ def norm_of(norm: Norm, column: str) -> str:
     '10*ln(speed)'
     """
     if isinstance(norm, Leaf):
-        return _written(norm.column, _measure(norm))
+        return _norm_text(norm.column, _measure(norm))
     if isinstance(norm, ScaledNorm):
         factor = Decimal(norm.factor.numerator) / Decimal(norm.factor.denominator)
         return f"{factor:f}*{norm_of(norm.inner, column)}"
-    written = [norm_of(part, column) for part in norm.parts if column in columns_of(part)]
+    parts = [norm_of(part, column) for part in norm.parts if column in columns_of(part)]
     power = (
         "inf"
         if norm.power is None
         else f"{Decimal(norm.power.numerator) / norm.power.denominator:f}"
     )
-    return written[0] if len(written) == 1 else f"l{power}({', '.join(written)})"
+    return parts[0] if len(parts) == 1 else f"l{power}({', '.join(parts)})"
 
 
 def read_power(name: str) -> Fraction | None:
@@ -215,10 +215,10 @@ def read_power(name: str) -> Fraction | None:
     >>> read_power("l1.5")
     Fraction(3, 2)
     """
-    known = _COMBINATION.match(name)
-    if known is None:
+    match = _COMBINATION.match(name)
+    if match is None:
         raise ValueError(f"there is no norm {name}; use l1, l1.5, l2, ... or linf")
-    return None if known[1].lower() == "inf" else quick(Decimal(known[1]))
+    return None if match[1].lower() == "inf" else quick(Decimal(match[1]))
 
 
 def dual_power(power: Fraction | None) -> Fraction | None:

@@ -46,18 +46,18 @@ def about_people(table: Table) -> str | None:
     'patient_no'
     >>> about_people(Table("wards", (("name", TEXT),)))
     """
-    if _words(table.name) & PEOPLE:
+    if _name_parts(table.name) & PEOPLE:
         return table.name
     for column, _ in table.columns:
-        if _words(column) & DETAILS or column.lower().replace("_", "") in DETAILS:
+        if _name_parts(column) & DETAILS or column.lower().replace("_", "") in DETAILS:
             return column
     return person_column(table)
 
 
 def person_column(table: Table) -> str | None:
     """Give the first column that is named after people, or None."""
-    found = (c for c, _ in table.columns if _words(c) & PEOPLE or _id_words(c) & PEOPLE)
-    return next(found, None)
+    columns = (c for c, _ in table.columns if _name_parts(c) & PEOPLE or _id_tokens(c) & PEOPLE)
+    return next(columns, None)
 
 
 def named_after_people(table: Table) -> bool:
@@ -71,11 +71,11 @@ def is_staff(table: Table) -> bool:
 
 
 def _last_word(table: Table) -> str:
-    words = _parts(table.name)
-    return words[-1] if words else ""
+    parts = _parts(table.name)
+    return parts[-1] if parts else ""
 
 
-def _words(name: str) -> frozenset[str]:
+def _name_parts(name: str) -> frozenset[str]:
     return frozenset(_parts(name))
 
 
@@ -83,7 +83,7 @@ def _parts(name: str) -> list[str]:
     return [_singular(word.lower()) for word in _LETTERS.findall(_TURN.sub("_", name))]
 
 
-def _id_words(name: str) -> frozenset[str]:
+def _id_tokens(name: str) -> frozenset[str]:
     """Read `patientid` as `patient`."""
     return frozenset({name.lower().removesuffix("id"), name.lower().removesuffix("key")})
 

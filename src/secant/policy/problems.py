@@ -23,13 +23,13 @@ class Problem:
         return f"{f'line {self.line}: ' if self.line else ''}{self.place}: {self.message}"
 
 
-def problem_at(policy: Policy, severity: str, place: tuple[str, ...], message: str) -> Problem:
+def problem_at(policy: Policy, severity: str, path: tuple[str, ...], message: str) -> Problem:
     """Make a problem with the line of its key, or of the nearest key around it."""
     line = None
     for length in range(
-        len(place), min(1, len(place) - 1), -1
+        len(path), min(1, len(path) - 1), -1
     ):  # the first [tables.T] is not the place of another T
-        line = policy.lines.get(tuple(part.lower() for part in place[:length]))
+        line = policy.lines.get(tuple(part.lower() for part in path[:length]))
         if line:
             break
-    return Problem(severity, ".".join(place), message, line)
+    return Problem(severity, ".".join(path), message, line)

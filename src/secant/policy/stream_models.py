@@ -72,22 +72,22 @@ class StreamModel(BaseModel):
     @field_validator("start", mode="before")
     @classmethod
     def _start(cls, value: object, info: ValidationInfo) -> Moment:
-        found = moment_of(value) if isinstance(value, str) else value
+        moment = moment_of(value) if isinstance(value, str) else value
         width = info.data.get("step")
-        if isinstance(found, datetime.datetime) and found.tzinfo is not None:
+        if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
             raise ValueError("a time with a zone is not accepted; write it without one, in UTC")
-        if isinstance(found, bool) or not isinstance(found, (int, datetime.date)):
+        if isinstance(moment, bool) or not isinstance(moment, (int, datetime.date)):
             raise ValueError("must be a date, a time, or a whole number")
-        if isinstance(width, Width) and isinstance(found, int) != (width.unit == ""):
+        if isinstance(width, Width) and isinstance(moment, int) != (width.unit == ""):
             raise ValueError(f"does not fit steps of {width}")
-        if isinstance(found, int):
-            if abs(found) > 2**53:
+        if isinstance(moment, int):
+            if abs(moment) > 2**53:
                 raise ValueError("must be a number of at most 2^53")
-        elif isinstance(width, Width) and width.unit in MONTHS and found.day > 28:
+        elif isinstance(width, Width) and width.unit in MONTHS and moment.day > 28:
             raise ValueError("steps of months begin on a day that every month has, up to the 28th")
         elif isinstance(width, Width) and SECONDS.get(width.unit, 86_400) < 86_400:
-            return as_time(found)
-        return found
+            return as_time(moment)
+        return moment
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -118,9 +118,9 @@ class StreamModel(BaseModel):
     @field_validator("objective", "late", mode="before")
     @classmethod
     def _one_of(cls, value: object, info: ValidationInfo) -> object:
-        known = OBJECTIVES if info.field_name == "objective" else LATE
-        if value not in known:
-            raise ValueError(f"must be {' or '.join(known)}")
+        allowed = OBJECTIVES if info.field_name == "objective" else LATE
+        if value not in allowed:
+            raise ValueError(f"must be {' or '.join(allowed)}")
         return value
 
     @field_validator("protection", "arrival", mode="before")

@@ -34,23 +34,23 @@ def accepted_name(table: str, tie: Tie) -> str:
 
 def tie_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
     """Say by which ties something hidden can come to where nothing is hidden, and which accepted ones are none."""
-    places = _Places(policy, catalog)
+    places = _Protected(policy, catalog)
     accepted = {name.lower() for name in policy.accept}
-    known = set()
+    names = set()
     for name, table in catalog.tables.items():
         for tie in table.ties:
             called = accepted_name(name, tie)
-            known.add(called.lower())
+            names.add(called.lower())
             reason = places.reason(name, table, tie)
             if reason and called.lower() not in accepted:
-                message = f"{_words(name, tie)} {reason}; {_way_out(called)}"
+                message = f"{_tie_text(name, tie)} {reason}; {_way_out(called)}"
                 yield problem_at(policy, "error", ("tables", name), message)
             elif not reason and tie.kind in ("trigger", "rule") and places.hidden(name):
-                told = "what it writes elsewhere stays when a row is taken away"
-                message = f"{_words(name, tie)} runs on protected rows: {told}"
+                explanation = "what it writes elsewhere stays when a row is taken away"
+                message = f"{_tie_text(name, tie)} runs on protected rows: {explanation}"
                 yield problem_at(policy, "note", ("tables", name), message)
     for name in policy.accept:
-        if name.lower().startswith(KINDS) and name.lower() not in known:
+        if name.lower().startswith(KINDS) and name.lower() not in names:
             message = f"the source has no {name}: take it out of accept"
             yield problem_at(policy, "error", ("accept",), message)
 
@@ -77,13 +77,13 @@ def following_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
             here = ("tables", name, "columns", column)
             yield problem_at(policy, "warning", here, f"not offered: {reason}")
         for column in formulas_of(policy, table).keys() - facts.derived.keys():
-            told = ", ".join(sorted(sources_of(policy, table, column))) or "constants"
-            message = f"the source computes it from {told}: so does every question, and it moves as they do"
+            sources = ", ".join(sorted(sources_of(policy, table, column))) or "constants"
+            message = f"the source computes it from {sources}: so does every question, and it moves as they do"
             yield problem_at(policy, "note", ("tables", name, "columns", column), message)
 
 
 @frozen
-class _Places:
+class _Protected:
     """What is hidden and what is still under a policy."""
 
     policy: Policy
@@ -94,11 +94,11 @@ class _Places:
 
     def still(self, table: str) -> frozenset[str]:
         """Give the columns of a table in which nothing that moves is expected."""
-        found = self.catalog.table(table)
-        if found is None or (self.hidden(table) and not has_distance(self.policy, table)):
+        stored = self.catalog.table(table)
+        if stored is None or (self.hidden(table) and not has_distance(self.policy, table)):
             return frozenset()
-        columns = {c.lower() for c, _ in (*found.columns, *found.parts)}
-        return frozenset(columns - moving(self.policy, table) - following(self.policy, found))
+        columns = {c.lower() for c, _ in (*stored.columns, *stored.parts)}
+        return frozenset(columns - moving(self.policy, table) - following(self.policy, stored))
 
     def reason(self, name: str, table: Table, tie: Tie) -> str:
         """Say why a tie matters; "" if it does not."""
@@ -108,18 +108,18 @@ class _Places:
             return self._foreign_key(name, tie)
         if tie.kind == "function":
             here = self.still(name).intersection(tie.columns)
-            told = (
+            reason = (
                 f"is filled by a function of the source's own into {tie.name}, which is not hidden"
             )
-            return told if here and self._anything_hidden() else ""
+            return reason if here and self._anything_hidden() else ""
         if tie.kind == "row policy":
             return self._row_policy(name, tie)
         return self._writes(name, tie)
 
     def _reaches(self, name: str, tie: Tie, chosen: Callable[[str], object]) -> list[str]:
         # Behind a view, or a table that is not offered, may be any table.
-        known = tie.reaches is not None and all(t in self.catalog.tables for t in tie.reaches)
-        others = (tie.reaches or ()) if known else self.catalog.tables
+        is_known = tie.reaches is not None and all(t in self.catalog.tables for t in tie.reaches)
+        others = (tie.reaches or ()) if is_known else self.catalog.tables
         return sorted(other for other in others if other != name and chosen(other))
 
     def _anything_hidden(self) -> bool:
@@ -137,17 +137,17 @@ class _Places:
 
     def _foreign_key(self, name: str, tie: Tie) -> str:
         moves = moving(self.policy, name)
-        for column, (target, wanted) in zip(tie.columns, tie.targets, strict=True):
-            if wanted in moving(self.policy, target) and column not in moves:
-                return f"makes {column}, which is not hidden, a copy of {target}.{wanted}, which is"
+        for column, (target, target_column) in zip(tie.columns, tie.targets, strict=True):
+            if target_column in moving(self.policy, target) and column not in moves:
+                return f"makes {column}, which is not hidden, a copy of {target}.{target_column}, which is"
         return ""
 
     def _row_policy(self, name: str, tie: Tie) -> str:
-        told = "decides which rows of the table are seen"
+        reason = "decides which rows of the table are seen"
         if has_distance(self.policy, name):
-            return f"{told}, and may look at values that are hidden"
+            return f"{reason}, and may look at values that are hidden"
         elsewhere = self._reaches(name, tie, self.hidden)
-        return f"{told}, and may look at {elsewhere[0]}, which is protected" if elsewhere else ""
+        return f"{reason}, and may look at {elsewhere[0]}, which is protected" if elsewhere else ""
 
     def _writes(self, name: str, tie: Tie) -> str:
         """A trigger or a rule runs when rows of its table change, reads what it likes, and writes where it likes."""
@@ -160,7 +160,7 @@ class _Places:
         return f"can write what is hidden in {hidden[0]} into the table" if hidden else ""
 
 
-def _words(table: str, tie: Tie) -> str:
+def _tie_text(table: str, tie: Tie) -> str:
     if tie.kind == "function":
         return f"{table}.{tie.name}"
     return f"the {tie.kind} {tie.name} of {table}"

@@ -36,7 +36,7 @@ class _Scan:
         self.text = text
         self.position = 0
         self.lines: dict[Path, int] = {}
-        self.breaks = [place for place, letter in enumerate(text) if letter == "\n"]
+        self.breaks = [position for position, letter in enumerate(text) if letter == "\n"]
         self.implied: set[Path] = set()
         self.elements: dict[Path, int] = {}  # arrays of tables: how many elements so far
 
@@ -157,9 +157,9 @@ class _Scan:
                 break
         return self.position
 
-    def note(self, path: Path, place: int) -> None:
+    def note(self, path: Path, position: int) -> None:
         """Remember the line of a path, and of parents until they are written down themselves."""
-        line = bisect_left(self.breaks, place) + 1
+        line = bisect_left(self.breaks, position) + 1
         if path not in self.lines or path in self.implied:
             self.lines[path] = line
             self.implied.discard(path)

@@ -115,10 +115,10 @@ def seconds_of(value: object) -> float:
 
 def memory_of(value: object) -> str:
     """Read how much memory an engine may use: a size, or a share of what the machine has."""
-    found = _MEMORY.fullmatch(value) if isinstance(value, str) else None
-    if found is None or (found[2] == "%" and not 1 <= int(found[1]) <= 100):
+    match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or (match[2] == "%" and not 1 <= int(match[1]) <= 100):
         raise ValueError('must be a size such as "512MB" or "4GB", or a share such as "50%"')
-    return found[1] + found[2]
+    return match[1] + match[2]
 
 
 def groups_of(value: object) -> int:

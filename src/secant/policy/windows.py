@@ -136,10 +136,10 @@ def read_span(value: object) -> Span:
     """Give the span that `span_fields` wrote; anything else is a ValueError."""
     if not isinstance(value, list) or len(value) != len(fields(Span)):
         raise ValueError("this does not say when the periods of a charge are")
-    found = Span(*value)
-    numbers = (found.start, found.period, found.priced, found.stretch, found.length or 0)
-    if found.unit not in ("time", "number") or not all(type(x) is int for x in numbers):
+    span = Span(*value)
+    numbers = (span.start, span.period, span.priced, span.stretch, span.length or 0)
+    if span.unit not in ("time", "number") or not all(type(x) is int for x in numbers):
         raise ValueError("this does not say when the periods of a charge are")
-    if min(found.period, found.priced, found.stretch) < 1 or type(found.regular) is not bool:
+    if min(span.period, span.priced, span.stretch) < 1 or type(span.regular) is not bool:
         raise ValueError("periods are at least 1 long")
-    return found
+    return span

@@ -159,16 +159,16 @@ class Answer:
         low, high = (self.low, self.high) if errors else ([], [])
         names: list[str] = []
         columns: list[list[Any]] = []
-        for place, name in enumerate(self.columns):
+        for index, name in enumerate(self.columns):
             names.append(name)
-            columns.append([row[place] for row in self.rows])
-            if place in noisy:
+            columns.append([row[index] for row in self.rows])
+            if index in noisy:
                 for side, ends in (("low", low), ("high", high)):
                     free = f"{name}_{side}"
                     while free in names or free in self.columns:
                         free += "_"
                     names.append(free)
-                    columns.append([row[place] for row in ends])
+                    columns.append([row[index] for row in ends])
         return names, columns
 
 

@@ -45,13 +45,13 @@ class Component:
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
-        found = {
+        fields = {
             "measure": self.measure,
             "protection": self.protection,
             "part": self.part,
             "bound": self.bound,
         }
-        return found if self.here is None else {**found, "here": self.here}
+        return fields if self.here is None else {**fields, "here": self.here}
 
 
 @frozen
@@ -84,7 +84,7 @@ def components_of(
         for b in job.prepared.bounded
         for p in protections
         for part in parts_of(b, p, facts)
-        for subset in (None, *_told_apart(subsets_of(b, p, part.table, facts)))
+        for subset in (None, *_distinguished(subsets_of(b, p, part.table, facts)))
         for m in b.release.measures
     )
 
@@ -96,13 +96,16 @@ def component(
     bound = _public(part.certificate, measure)
     if subset is None:
         return Component(measure.words, protection.name, part.words, bound)
-    words = f"{part.words}, {subset.column} = {subset.value}"
+    description = f"{part.words}, {subset.column} = {subset.value}"
     return Component(
-        measure.words, protection.name, words, bound if subset.matters or bound is None else 0.0
+        measure.words,
+        protection.name,
+        description,
+        bound if subset.matters or bound is None else 0.0,
     )
 
 
-def _told_apart(subsets: tuple[Subset, ...]) -> Iterator[Subset]:
+def _distinguished(subsets: tuple[Subset, ...]) -> Iterator[Subset]:
     """Leave out columns of which all values matter alike: their rows do what all rows do."""
     for subset in subsets:
         if any(not s.matters for s in subsets if s.column == subset.column):
@@ -117,17 +120,19 @@ def subsets_of(
         return ()
     moving = moving_columns(protection, table)
     read = parts_read(b.release.exact, table)
-    found: list[Subset] = []
+    subsets: list[Subset] = []
     for name, column in facts.policy.facts(table).columns.items():
         values = column.values
         if values is None or len(values) > MOST_VALUES or name in moving:
             continue
         for value in values:
-            known = folded(value)
-            only: list[Part] = [] if known is None else [{name: (Values(frozenset({known})),)}]
+            folded_value = folded(value)
+            only: list[Part] = (
+                [] if folded_value is None else [{name: (Values(frozenset({folded_value})),)}]
+            )
             unread = bool(read) and bool(only) and disjoint(only, read)
-            found.append(Subset(table, name, value, not unread))
-    return tuple(found)
+            subsets.append(Subset(table, name, value, not unread))
+    return tuple(subsets)
 
 
 def parts_of(b: CertifiedRelease, protection: Protection, facts: Facts) -> Iterator[PartOf]:
@@ -143,18 +148,18 @@ def parts_of(b: CertifiedRelease, protection: Protection, facts: Facts) -> Itera
     for table in read:
         if protection.kind != "cells":
             alone = replace(protection, kind="rows", tables=(table,), distance={})
-            found = ask(Request(b.release, facts, alone))[0]
-            yield PartOf(f"a row of {table}", table, found)
+            certificate = ask(Request(b.release, facts, alone))[0]
+            yield PartOf(f"a row of {table}", table, certificate)
         text = protection.distance.get(table)
         for column in () if text is None else columns_of(parse_norm(text)):
             only = norm_of(parse_norm(text), column)
             alone = replace(protection, kind="cells", distance={table: only})
-            found = ask(Request(b.release, facts, alone))[0]
-            yield PartOf(f"{table}.{column}", table, found)
+            certificate = ask(Request(b.release, facts, alone))[0]
+            yield PartOf(f"{table}.{column}", table, certificate)
 
 
-def _public(found: Certificate | None, measure: Measure) -> float | None:
-    bound: Move | None = None if found is None else found.bounds.get(measure.column)
+def _public(certificate: Certificate | None, measure: Measure) -> float | None:
+    bound: Move | None = None if certificate is None else certificate.bounds.get(measure.column)
     if bound is None:
         return None
     if isinstance(bound, ClippedContribution):
@@ -172,10 +177,10 @@ def component_lines(components: tuple[Component, ...]) -> list[str]:
     for measure in dict.fromkeys(c.measure for c in components):
         lines.append(f"  {measure}")
         for c in (c for c in components if c.measure == measure):
-            told = "by no public number" if c.bound is None else f"by at most {c.bound:.6g}"
+            change = "by no public number" if c.bound is None else f"by at most {c.bound:.6g}"
             if c.bound == 0:
-                told = "not at all"
+                change = "not at all"
             elif c.here is not None:
-                told += f", here by {c.here:.6g}"
-            lines.append(f"    {c.part.ljust(width)}  moves it {told} ({c.protection})")
+                change += f", here by {c.here:.6g}"
+            lines.append(f"    {c.part.ljust(width)}  moves it {change} ({c.protection})")
     return lines

@@ -45,13 +45,13 @@ def costs_by_source(
     job: ReleasePlan, protections: tuple[Protection, ...], facts: Facts
 ) -> dict[Source, tuple[Fraction, Fraction]]:
     """Give (epsilon, delta) by source, for all releases of one question together (workflow.sources)."""
-    found: dict[Source, Cost] = {}
+    costs: dict[Source, Cost] = {}
     for b in job.prepared.bounded:
         for protection in protections:
             for source, certificate in _certificates(b, protection, facts):
                 cost = cost_of(job.noise, b, certificate)
-                found[source] = found.get(source, Cost()) + cost
-    return {source: cost.priced(job.noise.normal).price for source, cost in found.items()}
+                costs[source] = costs.get(source, Cost()) + cost
+    return {source: cost.priced(job.noise.normal).price for source, cost in costs.items()}
 
 
 def _certificates(
@@ -65,18 +65,18 @@ def _certificates(
     covered = facts.covered(protection)
     for table in sorted(t for t in tables_read(*b.release.aggregates) if t in covered):
         alone = replace(protection, tables=(table,))
-        found, _ = ask(Request(b.release, facts, alone))
-        yield Source(protection.name, table), _comparable(found, whole)
+        certificate, _ = ask(Request(b.release, facts, alone))
+        yield Source(protection.name, table), _comparable(certificate, whole)
 
 
 def _comparable(alone: Certificate | None, whole: Certificate) -> Certificate:
     """Take the bounds of one table where the noise has a public scale; what hides all tables hides one."""
     if alone is None:
         return whole
-    taken = {column for column in whole.bounds if _smaller(alone, whole, column)}
-    bounds = {c: alone.bounds[c] if c in taken else bound for c, bound in whole.bounds.items()}
-    squares = {c: x for c, x in whole.squares.items() if c not in taken}
-    squares |= {c: x for c, x in alone.squares.items() if c in taken}
+    columns = {column for column in whole.bounds if _smaller(alone, whole, column)}
+    bounds = {c: alone.bounds[c] if c in columns else bound for c, bound in whole.bounds.items()}
+    squares = {c: x for c, x in whole.squares.items() if c not in columns}
+    squares |= {c: x for c, x in alone.squares.items() if c in columns}
     return replace(whole, bounds=bounds, squares=squares, groups=alone.groups)
 
 
@@ -96,7 +96,7 @@ def parts_by_table(
     Only where noise has a public scale, so that nothing but the measures is computed from rows, and where a row comes
     or goes: one that is replaced may come back in another part.
     """
-    found: dict[str, list[Part] | None] = {}
+    by_table: dict[str, list[Part] | None] = {}
     for protection in protections:
         if protection.kind != "rows":
             continue
@@ -111,10 +111,10 @@ def parts_by_table(
             for table in tables_read(*b.release.aggregates):
                 if table not in facts.covered(protection):
                     continue
-                known = found.get(table, [])
+                earlier = by_table.get(table, [])
                 parts = parts_read(b.release.exact, table) if plain and whole.bounds else None
-                found[table] = None if known is None or parts is None else [*known, *parts]
-    return found
+                by_table[table] = None if earlier is None or parts is None else [*earlier, *parts]
+    return by_table
 
 
 def together(prices: Mapping[str, Fraction], parts: Mapping[str, list[Part] | None]) -> Fraction:
@@ -134,12 +134,12 @@ def together(prices: Mapping[str, Fraction], parts: Mapping[str, list[Part] | No
         if (one := parts.get(a)) and (two := parts.get(b)) and disjoint(one, two)
     }
 
-    def most(rest: list[str]) -> Fraction:
-        if not rest:
+    def most(tables: list[str]) -> Fraction:
+        if not tables:
             return Fraction(0)
-        first, others = rest[0], rest[1:]
+        first, others = tables[0], tables[1:]
         meeting = [o for o in others if frozenset((first, o)) not in apart]
-        taken = prices[first] + most(meeting)
-        return taken if len(meeting) == len(others) else max(taken, most(others))
+        price = prices[first] + most(meeting)
+        return price if len(meeting) == len(others) else max(price, most(others))
 
     return most(names)

@@ -23,7 +23,7 @@ from secant.noise.running import RunningNoise
 from secant.noise.smooth import SurveyNoise
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Chosen, Domain, Listed, Looked, Open
-from secant.plan.serialize import WrittenPlans, plain_value
+from secant.plan.serialize import SerializedPlans, plain_value
 from secant.policy.policy import Policy, Protection
 from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
@@ -53,9 +53,9 @@ def evidence_of(
 ) -> Evidence:
     """Write down what a release does, before it is paid for; `data` names the version of the data."""
     text, parameters = question
-    given = None if parameters is None else plain_value(parameters)
+    values = None if parameters is None else plain_value(parameters)
     documents = {
-        "text": document({"text": text, "parameters": given}),
+        "text": document({"text": text, "parameters": values}),
         "plan": plan_document(plan),
         "policy": policy_document(*facts),
         "certificate": _certificate_document(job, protections),
@@ -63,17 +63,17 @@ def evidence_of(
     return Evidence(documents, software(), data)
 
 
-def read_parameters(written: Any) -> Parameters | None:
+def read_parameters(data: Any) -> Parameters | None:
     """Read the values of placeholders again, as they were given."""
-    if isinstance(written, dict):
-        return {name: _read_value(value) for name, value in written["map"]}
-    return None if written is None else [_read_value(value) for value in written]
+    if isinstance(data, dict):
+        return {name: _read_value(value) for name, value in data["map"]}
+    return None if data is None else [_read_value(value) for value in data]
 
 
-def _read_value(written: Any) -> object:
-    if not isinstance(written, dict):
-        return written
-    ((kind, value),) = written.items()
+def _read_value(data: Any) -> object:
+    if not isinstance(data, dict):
+        return data
+    ((kind, value),) = data.items()
     if kind == "double":
         return float.fromhex(value)
     if kind == "decimal":
@@ -85,7 +85,7 @@ def _read_value(written: Any) -> object:
 
 def plan_document(plan: n.Relation) -> str:
     """Write a normalized plan."""
-    plans = WrittenPlans()
+    plans = SerializedPlans()
     root = plans.place(plan)
     return document({"root": root, "nodes": plans.nodes})
 
@@ -105,7 +105,7 @@ def policy_document(policy: Policy, catalog: Catalog) -> str:
 class Writer:
     """One list of nodes and one of steps, for all that a certificate rests on."""
 
-    plans: WrittenPlans = field(default_factory=WrittenPlans)
+    plans: SerializedPlans = field(default_factory=SerializedPlans)
     steps: list[dict[str, Any]] = field(default_factory=list)
     seen: dict[int, tuple[Step, int]] = field(default_factory=dict)
 
@@ -135,7 +135,7 @@ class Writer:
         epsilon: Fraction,
     ) -> str:
         """Write the certificate of some releases, and what is done with them afterwards."""
-        held = {
+        content = {
             "kind": kind,
             "releases": releases,
             "after": self.plans.place(after),
@@ -143,7 +143,7 @@ class Writer:
             "nodes": self.plans.nodes,
             "costs": {name: [str(x) for x in cost] for name, cost in costs.items()},
         }
-        return document({**held, "epsilon": str(epsilon)})
+        return document({**content, "epsilon": str(epsilon)})
 
 
 def _certificate_document(job: ReleasePlan, protections: tuple[Protection, ...]) -> str:
@@ -155,11 +155,11 @@ def _certificate_document(job: ReleasePlan, protections: tuple[Protection, ...])
 
 def _release(b: CertifiedRelease, job: ReleasePlan, writer: Writer) -> dict[str, Any]:
     release = b.release
-    asked = job.readings[release.name].relations()
+    statements = job.readings[release.name].relations()
     choice = job.noise.choices.get(release.name)
     return {
         "name": release.name,
-        "statements": {name: writer.plans.place(relation) for name, relation in asked.items()},
+        "statements": {name: writer.plans.place(relation) for name, relation in statements.items()},
         "variants": _variants(job.readings[release.name], writer),
         "keys": [_domain(d, writer) for d in release.domains],
         "measures": measures_of(b, {c: _noise(x) for c, x in job.noise.noise.items()}),
@@ -211,21 +211,21 @@ def measures_of(b: CertifiedRelease, noise: Mapping[str, Mapping[str, Any]]) -> 
 
 def _variants(reading: Reading, writer: Writer) -> dict[str, int]:
     """Write the statements that are sent if the least limits are chosen; those for the largest are asked above."""
-    found = {}
+    places = {}
     for index, units in enumerate(reading.units.values()):
         least = {c: x.bound.limits[0] for c, x in units.clipped.items()}
         if least and units.made.at_once is None:
             relation = units.made.clipped(least)
-            found[numbered("least limits", index)] = writer.plans.place(relation)
-    return found
+            places[numbered("least limits", index)] = writer.plans.place(relation)
+    return places
 
 
 def _domain(domain: Domain, writer: Writer) -> dict[str, Any]:
     if isinstance(domain, Listed):
         return {"kind": "listed", "keys": [domain.key], "count": len(domain.values)}
     if isinstance(domain, Looked):
-        place = writer.plans.place(domain.relation)
-        return {"kind": "looked up", "keys": list(domain.keys), "node": place}
+        node = writer.plans.place(domain.relation)
+        return {"kind": "looked up", "keys": list(domain.keys), "node": node}
     if isinstance(domain, (Chosen, Open)):
         kind = "chosen" if isinstance(domain, Chosen) else "as found"
         return {"kind": kind, "keys": list(domain.keys)}
@@ -280,9 +280,9 @@ def _noise(noise: Noise) -> Mapping[str, Any]:
         return {"kind": "race", "sizes": sizes, **share}
     if isinstance(noise, SurveyNoise):
         smooth = noise.smooth
-        told = {"law": smooth.name, "each": str(smooth.epsilon), "rate": str(smooth.rate)}
-        told |= {"beta": str(smooth.beta), "read": str(noise.beta)}
-        return {"kind": "surveyed", **told, **share}
+        fields = {"law": smooth.name, "each": str(smooth.epsilon), "rate": str(smooth.rate)}
+        fields |= {"beta": str(smooth.beta), "read": str(noise.beta)}
+        return {"kind": "surveyed", **fields, **share}
     if not isinstance(noise, LawfulNoise):
         return {"kind": "of the data", **share}
     law = noise.law

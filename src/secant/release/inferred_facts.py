@@ -103,7 +103,7 @@ class Found:
         return f"Range found privately: {facts.table}.{facts.column} from {low} to {high}; {more}."
 
 
-def may_be_found(refusal: Refused) -> bool:
+def may_be_inferred(refusal: Refused) -> bool:
     """Whether a range or a limit that is not declared is what stands first in the way of a question."""
     return bool(refusal.details) and refusal.details[0].endswith(RULES)
 
@@ -117,7 +117,7 @@ def lacking_facts(
 ) -> tuple[Lacking, ...]:
     """Give the fewest facts with which a question is bounded; none where no such facts would help."""
     read = read_columns(plan)
-    wanted: dict[Lacking, None] = {}
+    lacking: dict[Lacking, None] = {}
     for scan in scans(plan):
         table = scan.table.lower()
         hiding = [p for p in protections if is_protected(table, policy, (p,))]
@@ -128,13 +128,13 @@ def lacking_facts(
         whole = set() if stored is None else {name.lower() for name, _ in stored.columns}
         for f in scan.columns:
             column = f.name[len(scan.alias) + 1 :].lower()
-            known = policy.column(table, column)
+            declared = policy.column(table, column)
             if column not in whole:
                 continue  # a part of a column: only what is declared of it is known
-            if f.name in read and f.type.numeric and not known.range and not known.values:
-                wanted[Lacking(table, column, protection.name)] = None
+            if f.name in read and f.type.numeric and not declared.range and not declared.values:
+                lacking[Lacking(table, column, protection.name)] = None
         if protection.kind == "unit" and table not in protection.limits:
-            wanted[Lacking(table, None, protection.name)] = None
+            lacking[Lacking(table, None, protection.name)] = None
 
     def bounded(having: Iterable[Lacking]) -> bool:
         """Whether a question is bounded with facts of a usual size, and with the widest that may be found."""
@@ -146,13 +146,13 @@ def lacking_facts(
                 return False
         return True
 
-    if not wanted or not bounded(wanted):
+    if not lacking or not bounded(lacking):
         return ()
-    for one in list(wanted):
-        others = [x for x in wanted if x != one]
+    for one in list(lacking):
+        others = [x for x in lacking if x != one]
         if bounded(others):
-            del wanted[one]
-    return tuple(wanted)
+            del lacking[one]
+    return tuple(lacking)
 
 
 def assumed(lacking: Lacking, size: int = USUAL_SIZE) -> Found:
@@ -162,23 +162,23 @@ def assumed(lacking: Lacking, size: int = USUAL_SIZE) -> Found:
     return Found(lacking, Fraction(-size), Fraction(size), Fraction(0), 0)
 
 
-def completed(policy: Policy, found: Sequence[Found]) -> Policy:
+def completed(policy: Policy, facts: Sequence[Found]) -> Policy:
     """Give the policy with facts that were found: from here on they are enforced like declared ones (I2)."""
     tables, protections = dict(policy.tables), list(policy.protections)
-    for fact in found:
+    for fact in facts:
         table, column = fact.lacking.table, fact.lacking.column
         if column is not None:
             old = tables.get(table, policy.facts(table))
             assert fact.low is not None
             ends = (_number(fact.low), _number(fact.high))
-            known = replace(policy.column(table, column), range=ends, found=True)
-            columns = {**old.columns, column: known}
+            column_facts = replace(policy.column(table, column), range=ends, found=True)
+            columns = {**old.columns, column: column_facts}
             tables[table] = replace(old, columns=columns)
             continue
-        for place, p in enumerate(protections):
+        for index, p in enumerate(protections):
             if p.name == fact.lacking.protection:
                 limits = {**p.limits, table: int(fact.high)}
-                protections[place] = replace(p, limits=limits, found=p.found | {table})
+                protections[index] = replace(p, limits=limits, found=p.found | {table})
     return replace(policy, tables=tables, protections=tuple(protections))
 
 
@@ -206,20 +206,20 @@ def find(
     The caller has paid before anything is counted.
     """
     share = epsilon / len(lacking)
-    found = []
+    facts = []
     for fact in lacking:
         protection = policy.protection(fact.protection)
         assert protection is not None
         values = extremes(fact.table, fact.column, policy, protection, catalog)
         assert values is not None, "whoever pays has looked first"
         if fact.column is None:
-            found.append(_limit(fact, values, share, count))
+            facts.append(_limit(fact, values, share, count))
         else:
-            known = catalog.table(fact.table)
-            assert known is not None
-            kinds = {name.lower(): kind for name, kind in known.columns}
-            found.append(_range(fact, values, kinds[fact.column], share, count))
-    return tuple(found)
+            stored = catalog.table(fact.table)
+            assert stored is not None
+            kinds = {name.lower(): kind for name, kind in stored.columns}
+            facts.append(_range(fact, values, kinds[fact.column], share, count))
+    return tuple(facts)
 
 
 Count = Callable[[n.Aggregate], Sequence[object]]
@@ -228,8 +228,8 @@ Count = Callable[[n.Aggregate], Sequence[object]]
 def _range(fact: Lacking, values: Extremes, kind: t.Type, share: Fraction, count: Count) -> Found:
     """Choose how large values are, then where they begin; count what is left out."""
     sizes = ladder(kind)
-    place = _chosen(values, [(-s, s) for s in sizes], share / 2, count)
-    high = sizes[min(place + WIDER, len(sizes) - 1)]
+    index = _chosen(values, [(-s, s) for s in sizes], share / 2, count)
+    high = sizes[min(index + WIDER, len(sizes) - 1)]
     starts = [high / 2, Fraction(0), -high / 2, -high]
     if kind.kind != "DOUBLE":
         starts = [Fraction(math.floor(s)) for s in starts]
@@ -239,8 +239,8 @@ def _range(fact: Lacking, values: Extremes, kind: t.Type, share: Fraction, count
 
 def _limit(fact: Lacking, values: Extremes, share: Fraction, count: Count) -> Found:
     sizes = [s for s in ladder(t.INTEGER) if s <= MOST_ROWS]
-    place = _chosen(values, [(None, s) for s in sizes], share / 2, count)
-    limit = sizes[place]
+    index = _chosen(values, [(None, s) for s in sizes], share / 2, count)
+    limit = sizes[index]
     return Found(fact, None, limit, share, _left_out(values, None, limit, share / 2, count))
 
 
@@ -269,21 +269,21 @@ def _left_out(
     return max(0, most)
 
 
-def written(found: Sequence[Found]) -> str:
+def outcome_text(facts: Sequence[Found]) -> str:
     """Give what the ledger keeps of facts that were found."""
-    return _OUTCOME + json.dumps([fact.to_dict() for fact in found])
+    return _OUTCOME + json.dumps([fact.to_dict() for fact in facts])
 
 
 def recalled(outcomes: Iterable[str], lacking: Sequence[Lacking]) -> tuple[Found, ...]:
     """Give the facts that the ledger has already, the latest of each."""
-    known: dict[Lacking, Found] = {}
+    by_lacking: dict[Lacking, Found] = {}
     for outcome in outcomes:
         if not outcome.startswith(_OUTCOME):
             continue
         for fact in json.loads(outcome.removeprefix(_OUTCOME)):
             read = _read(fact)
-            known[read.lacking] = read
-    return tuple(known[x] for x in lacking if x in known)
+            by_lacking[read.lacking] = read
+    return tuple(by_lacking[x] for x in lacking if x in by_lacking)
 
 
 def _read(fact: Mapping[str, Any]) -> Found:

@@ -61,8 +61,8 @@ def unsealed(
     b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
 ) -> Unsealed:
     """Give what a release reads of each group."""
-    found = measured(b, job, keys, session)
-    groups = [comparable(key) for key in unseal(found.keys)]
+    private_values = measured(b, job, keys, session)
+    groups = [comparable(key) for key in unseal(private_values.keys)]
 
     def by_group(content: list[Any]) -> dict[Key, Any]:
         return dict(zip(groups, content, strict=True))
@@ -71,9 +71,9 @@ def unsealed(
     varying = {*reading.curves, *reading.surveyed}
     plain = [c for c in reading.exact if c not in varying]
     return Unsealed(
-        {c: by_group(unseal(found.values[c])) for c in plain},
-        {c: by_group(unseal(found.values[c])) for c in varying},
-        {c: by_group(unseal(content)) for c, content in found.cells.items()},
+        {c: by_group(unseal(private_values.values[c])) for c in plain},
+        {c: by_group(unseal(private_values.values[c])) for c in varying},
+        {c: by_group(unseal(content)) for c, content in private_values.cells.items()},
     )
 
 
@@ -93,10 +93,13 @@ def unnoised(
     seen: dict[str, Seen] = {}
     noise: dict[str, Noise] = {}
     for b in job.prepared.bounded:
-        found = measured(b, job, keys[b.release.name], stage(session, tables))
+        private_values = measured(b, job, keys[b.release.name], stage(session, tables))
         columns: list[list[object]] = []
         for m in b.release.measures:
-            settled, content = found.noise[m.column], unseal(found.values[m.column])
+            settled, content = (
+                private_values.noise[m.column],
+                unseal(private_values.values[m.column]),
+            )
             columns.append([value_of(w, m) for w in settled.unnoised(content)])
             noise[m.column] = settled.seen(content)
             seen[m.column] = Seen(
@@ -104,11 +107,11 @@ def unnoised(
                 [x * m.step for x in settled.scales(content)],
             )
         for r in b.release.ranked:
-            choice, groups = job.noise.ranks[r.column], unseal(found.cells[r.column])
+            choice, groups = job.noise.ranks[r.column], unseal(private_values.cells[r.column])
             nearest = [exact_index(r, cells) for cells in groups]
             columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
             seen[r.column] = Seen([stray(r, choice, cells, job.level) for cells in groups], [])
-        tables[b.release.name] = table_of(b, job, unseal(found.keys), columns)
+        tables[b.release.name] = table_of(b, job, unseal(private_values.keys), columns)
     lineage = noise_lineage(job)
     noisy = NoisyTables(tables, noise)
     return finish(job, noisy, from_engine(session), lineage, made_up=True), seen
@@ -128,7 +131,7 @@ def inspection(
     nothing says how far noise leads. `noisy_rows` says whether noise decides which rows are shown. `parts` are what
     tables, columns and some of the rows do by themselves.
     """
-    found = []
+    entries = []
     relied = noise_lineage(job)
     exact = _in_order_of(softened, exact, relied)
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
@@ -156,14 +159,14 @@ def inspection(
         else:
             level = _level_of_chosen(job, relied, noisy, softened)
             errors = _errors_of(job, column, index, used, exact, softened, seen, level)
-        known = [e for e in errors if e is not None]
+        finite = [e for e in errors if e is not None]
         numbers = [
             float(v) for v in truth if isinstance(v, (int, float)) and not isinstance(v, bool)
         ]
         length = sum(v * v for v in numbers) ** 0.5
         shown = None if used or ranks or relied.rows else 0.0
-        error = max(known) if len(known) == len(errors) and known else shown
-        together = sum(e * e for e in known) ** 0.5
+        error = max(finite) if len(finite) == len(errors) and finite else shown
+        together = sum(e * e for e in finite) ** 0.5
         relative = together / length if error is not None and length else None
         one = len(softened.rows) == 1 and len(exact) == 1
         sensitivities = [_numbers(seen[m.column].sensitivities) for m in used]
@@ -173,7 +176,7 @@ def inspection(
         described = [job.noise.noise[m.column].describe(m.step) for m in used]
         betas = [record["beta"] for record in described if "beta" in record]
         analyses = [_analyses(job, m) for m in used] + [_analyses(job, r) for r in ranks]
-        found.append(
+        entries.append(
             {
                 "column": column,
                 "exact": truth[0] if one else truth,
@@ -190,9 +193,9 @@ def inspection(
             }
         )
         if parts:
-            told = {m.words for m in used}
-            found[-1]["components"] = [p.to_dict() for p in parts if p.measure in told]
-    return found
+            descriptions = {m.words for m in used}
+            entries[-1]["components"] = [p.to_dict() for p in parts if p.measure in descriptions]
+    return entries
 
 
 def _in_order_of(
@@ -200,12 +203,10 @@ def _in_order_of(
 ) -> list[tuple[object, ...]]:
     """Put true rows in the order of softened ones, by columns that no noise touches; as they are if these differ."""
     places = [i for i, column in enumerate(softened.columns) if not relied.columns[column]]
-    wanted = [comparable(tuple(row[i] for i in places)) for row in softened.rows]
-    known = {comparable(tuple(row[i] for i in places)): row for row in exact}
-    same = (
-        len(set(wanted)) == len(wanted) and len(known) == len(exact) and known.keys() == {*wanted}
-    )
-    return [known[key] for key in wanted] if places and same else exact
+    keys = [comparable(tuple(row[i] for i in places)) for row in softened.rows]
+    by_key = {comparable(tuple(row[i] for i in places)): row for row in exact}
+    same = len(set(keys)) == len(keys) and len(by_key) == len(exact) and by_key.keys() == {*keys}
+    return [by_key[key] for key in keys] if places and same else exact
 
 
 def _single(values: list[Any]) -> Any:
@@ -245,14 +246,14 @@ def _strays(
     rows = list(zip(exact, softened.rows, groups, strict=False))
     if not isinstance(scalar, n.Column) or not len(exact) == len(softened.rows) == len(groups):
         return [None] * len(softened.rows)
-    found: list[float | None] = []
+    strays: list[float | None] = []
     for true, soft, far in rows:
         numbers = as_number(true[index]), as_number(soft[index])
         if numbers[0] is None or numbers[1] is None:
-            found.append(None)
+            strays.append(None)
         else:
-            found.append(float(far + abs(numbers[0] - numbers[1])))
-    return found
+            strays.append(float(far + abs(numbers[0] - numbers[1])))
+    return strays
 
 
 def _analyses(job: ReleasePlan, measure: Measure | Ranked) -> str:
@@ -282,20 +283,20 @@ def _errors_of(
     """Give for each row how far noise and softening together may lead from the truth."""
     if len(exact) != len(softened.rows):
         return [None] * len(softened.rows)
-    found: list[float | None] = []
+    errors: list[float | None] = []
     for i, (true, soft) in enumerate(zip(exact, softened.rows, strict=True)):
         pair = [plain(true[index]), plain(soft[index])]
         if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in pair):
-            found.append(None)
+            errors.append(None)
             continue
         bias = abs(float(pair[1]) - float(pair[0]))
         if len(used) == 1 and not softened.agreement.columns and _is_plain(job, column, used[0]):
             scale = _scale_in_row(seen[used[0].column], i)
-            found.append(_together(job.noise.noise[used[0].column], scale, bias, level))
+            errors.append(_together(job.noise.noise[used[0].column], scale, bias, level))
         else:
             noise = softened.noise[i][index] if softened.noise else None
-            found.append(None if noise is None and used else bias + (noise or 0.0))
-    return found
+            errors.append(None if noise is None and used else bias + (noise or 0.0))
+    return errors
 
 
 def _stated_errors(
@@ -304,15 +305,15 @@ def _stated_errors(
     """Give for each row what an answer would state, about softened numbers; None where it states nothing."""
     if softened.noise is None or len(exact) != len(softened.rows):
         return [None] * len(softened.rows)
-    found: list[float | None] = []
+    stated: list[float | None] = []
     for true, soft, noise in zip(exact, softened.rows, softened.noise, strict=True):
         numbers = number_of(plain(true[index])), number_of(plain(soft[index]))
         far = noise[index]
         if far is None or numbers[0] is None or numbers[1] is None:
-            found.append(None)
+            stated.append(None)
         else:
-            found.append(far + abs(numbers[1] - numbers[0]))
-    return found
+            stated.append(far + abs(numbers[1] - numbers[0]))
+    return stated
 
 
 def _level_of_chosen(

@@ -38,11 +38,11 @@ def local_components(
     protections: tuple[Protection, ...],
     policy: Policy,
     session: Session,
-    wanted: bool,
+    requested: bool,
 ) -> tuple[Component, ...]:
     """Give all parts with what they do on the rows that are there, where one row stands in one joined row."""
-    found: list[Component] = []
-    if not wanted:
+    components: list[Component] = []
+    if not requested:
         return ()
     facts = Facts(policy, session.catalog())
     for b in job.prepared.bounded:
@@ -55,20 +55,22 @@ def local_components(
                     whole = component(m, protection, part)
                     seen = _seen(b, part.certificate, m, call, job, session, None)
                     if seen is None or part.table is None:
-                        found.append(whole)
+                        components.append(whole)
                         continue
-                    found.append(replace(whole, here=_told(seen, None, m)))
+                    components.append(replace(whole, here=_change(seen, None, m)))
                     for column in dict.fromkeys(s.column for s in subsets):
                         chosen = [s for s in subsets if s.column == column]
                         seen = _seen(b, part.certificate, m, call, job, session, chosen[0])
                         for subset in chosen if seen is not None else ():
                             assert seen is not None
-                            here = _told(seen, subset.value, m)
-                            found.append(replace(component(m, protection, part, subset), here=here))
-    return tuple(found)
+                            here = _change(seen, subset.value, m)
+                            components.append(
+                                replace(component(m, protection, part, subset), here=here)
+                            )
+    return tuple(components)
 
 
-def _told(seen: Here, value: object, measure: Measure) -> float:
+def _change(seen: Here, value: object, measure: Measure) -> float:
     return float(seen.get(value, Fraction(0)) * measure.step)
 
 
@@ -106,17 +108,17 @@ def _split(release: MeasuredAggregate, subset: Subset | None) -> MeasuredAggrega
     if not isinstance(rows, n.Project):
         return None
     names = {f.name: f.type for f in fields_of(rows.input)}
-    held = [
+    columns = [
         n.Column(f.name, f.type)
         for scan in scans(rows)
         if scan.table.lower() == subset.table
         for f in scan.columns
         if f.name.lower() == f"{scan.alias}.{subset.column}".lower() and f.name in names
     ]
-    if len(held) != 1:
+    if len(columns) != 1:
         return None
-    items = (*rows.items, n.Named(KEY, held[0]))
-    key = n.Named(KEY, n.Column(KEY, type_of(held[0])))
+    items = (*rows.items, n.Named(KEY, columns[0]))
+    key = n.Named(KEY, n.Column(KEY, type_of(columns[0])))
     split = replace(exact, input=replace(rows, items=items), keys=(key,))
     return replace(release, exact=split)
 
@@ -133,12 +135,12 @@ def _sizes(
     else:
         assert call.argument is not None
         largest = replace(call, function="max", argument=n.Call("abs", (call.argument,)))
-    asked = replace(exact, aggregations=(replace(largest, name="most"),))
-    found: Here = {}
-    for key, size in _keyed(asked, session):
+    statement = replace(exact, aggregations=(replace(largest, name="most"),))
+    sizes: Here = {}
+    for key, size in _keyed(statement, session):
         whole = in_steps(size, measure)
-        found[key] = Fraction(min(whole, 1) if call.function == "count" else whole)
-    return found
+        sizes[key] = Fraction(min(whole, 1) if call.function == "count" else whole)
+    return sizes
 
 
 def _slopes(
@@ -150,13 +152,13 @@ def _slopes(
 ) -> Here | None:
     """Give how fast the measure moves with the rows that are there, a unit of distance."""
     try:
-        made = instrument(release, curve.motions(beta))
+        statements = instrument(release, curve.motions(beta))
     except CannotBound:
         return None
-    parts = made.parts.get(measure.column, ())
+    parts = statements.parts.get(measure.column, ())
     roles: dict[object, dict[str, Fraction]] = {}
     width = len(release.exact.keys)
-    for number, statement in enumerate(made.statements):
+    for number, statement in enumerate(statements.statements):
         columns = [f.name for f in fields_of(statement)]
         for row in session.rows(lower(statement, session.dialect)):
             for part in (p for p in parts if p.statement == number):
@@ -167,6 +169,6 @@ def _slopes(
     return {key: curve.space.reach(by_role) for key, by_role in roles.items()}
 
 
-def _keyed(asked: n.Aggregate, session: Session) -> Iterator[tuple[object, object]]:
-    for row in session.rows(lower(asked, session.dialect)):
-        yield (row[0] if asked.keys else None), row[-1]
+def _keyed(aggregate: n.Aggregate, session: Session) -> Iterator[tuple[object, object]]:
+    for row in session.rows(lower(aggregate, session.dialect)):
+        yield (row[0] if aggregate.keys else None), row[-1]

@@ -100,18 +100,18 @@ class _Reader:
         bounds = self._curves(tables, places, counted)
         for c, x in self.reading.surveyed.items():
             bounds[c] = [x.bound_of(rows) for rows in counted[c]]
-        values |= {c: list(zip(values[c], found, strict=True)) for c, found in bounds.items()}
+        values |= {c: list(zip(values[c], interval, strict=True)) for c, interval in bounds.items()}
         noise = {m.column: self.job.noise.noise[m.column] for m in self.b.release.measures}
         for index, units in enumerate(self.reading.units.values()):
             # How many keys there are is public only where they are known beforehand.
-            settled, found = self._clipped(index, units, places, 1 if keys is None else len(keys))
+            settled, chosen = self._clipped(index, units, places, 1 if keys is None else len(keys))
             noise |= settled
-            values |= found
+            values |= chosen
             values |= self._raced(index, units, places)
         return PrivateValues(
             Private(shown),
-            {c: Private(found) for c, found in values.items()},
-            {c: Private(found) for c, found in self._cells(places).items()},
+            {c: Private(value) for c, value in values.items()},
+            {c: Private(cells) for c, cells in self._cells(places).items()},
             noise,
         )
 
@@ -147,7 +147,7 @@ class _Reader:
     def _whole(self, rows: Rows, places: list[Key], index: int, column: str) -> list[int]:
         """Read an exact measure as whole numbers of steps; a group that is not there has none."""
         measure = self.measures[column]
-        beside = [rows.get(place) for place in places]
+        beside = [rows.get(key) for key in places]
         return [in_steps(None if x is None else x[1][index], measure) for x in beside]
 
     def _curves(
@@ -162,10 +162,10 @@ class _Reader:
         for column, noise in self.reading.curves.items():
             parts = self.reading.instrument.parts.get(column, ())
             bounds[column] = []
-            for place, rows in zip(places, counted[column], strict=True):
+            for key, rows in zip(places, counted[column], strict=True):
                 sizes = []
                 for part in parts:
-                    row = tables[part.statement].get(place)
+                    row = tables[part.statement].get(key)
                     at = columns[part.statement][part.column]
                     size = part.total(None if row is None else row[1][at])
                     sizes.append((part.role, size, part.floored))
@@ -191,17 +191,17 @@ class _Reader:
             **self.reading.surveyed,
             **self.reading.curves,
         }
-        known: dict[tuple[int, Fraction, tuple[Figures, ...]], Fraction] = {}
+        amounts: dict[tuple[int, Fraction, tuple[Figures, ...]], Fraction] = {}
 
-        def rows(survey: Survey, rate: Fraction, place: Key) -> Fraction:
+        def rows(survey: Survey, rate: Fraction, key: Key) -> Fraction:
             # Groups with equal figures have equal bounds, and most groups are like others.
-            asked = (id(survey), rate, tuple(found(place) for found in figures[id(survey)]))
-            if asked not in known:
-                known[asked] = survey.rows(rate, asked[2])
-            return known[asked]
+            question = (id(survey), rate, tuple(figure(key) for figure in figures[id(survey)]))
+            if question not in amounts:
+                amounts[question] = survey.rows(rate, question[2])
+            return amounts[question]
 
         return {
-            column: [[rows(s, noise.rate, place) for s in noise.surveys] for place in places]
+            column: [[rows(s, noise.rate, key) for s in noise.surveys] for key in places]
             for column, noise in users.items()
         }
 
@@ -209,46 +209,48 @@ class _Reader:
         self, index: int, units: Units, places: list[Key], groups: int
     ) -> tuple[dict[str, ClippedNoise], dict[str, list[int]]]:
         """Choose limits privately, and measure with every unit's additions cut down to them."""
-        made = units.made
+        contributions = units.made
         if not units.clipped:
             return {}, {}
-        if made.at_once is not None:
+        if contributions.at_once is not None:
             statement = self.job.statements[numbered(f"{self.name} units", index)]
-            tallies = self._tallies(made.at_once, statement)
+            tallies = self._tallies(contributions.at_once, statement)
             settled = _settled(units, tallies, groups)
             values = {}
             for c, x in settled.items():
                 value = tallies[c].cut[x.bound.limits.index(x.limit)]
                 values[c] = [x.bound.fine * value] * len(places)
             return settled, values
-        written = self._beginning_with(made)
+        print_plan = self._beginning_with(contributions)
         tallies = {}
-        if made.above is not None:
-            tallies = self._tallies(made.above, written(made.above.plan))
+        if contributions.above is not None:
+            tallies = self._tallies(contributions.above, print_plan(contributions.above.plan))
         settled = _settled(units, tallies, groups)
-        plan = made.clipped({c: x.limit for c, x in settled.items()})
-        rows = self._grouped(written(plan))
+        plan = contributions.clipped({c: x.limit for c, x in settled.items()})
+        rows = self._grouped(print_plan(plan))
         return settled, {
             call.name: self._whole(rows, places, i, call.name)
             for i, call in enumerate(plan.aggregations)
         }
 
-    def _beginning_with(self, made: Contributions) -> Callable[[n.Relation], str]:
+    def _beginning_with(self, contributions: Contributions) -> Callable[[n.Relation], str]:
         """Give how plans are written that begin with what each unit adds: that is added up once, if two of them do."""
-        session, each = self.session, made.each
-        written = partial(lower, dialect=session.dialect)
-        if made.above is None or each is None:
-            return written
+        session, each = self.session, contributions.each
+        print_plan = partial(lower, dialect=session.dialect)
+        if contributions.above is None or each is None:
+            return print_plan
         fields = fields_of(each)
         if any(f.type.kind in session.dialect.shown for f in fields):
-            return written  # the outermost columns of a statement are not written like those inside
-        table = session.keep(written(each))
+            return (
+                print_plan  # the outermost columns of a statement are not written like those inside
+            )
+        table = session.keep(print_plan(each))
         if table is None:
-            return written
-        kept = n.Released(
+            return print_plan
+        table_rows = n.Released(
             table, fields
         )  # printed like one, column by column; unlike one it is private
-        return lambda plan: written(transform(plan, lambda x: kept if x is each else x))
+        return lambda plan: print_plan(transform(plan, lambda x: table_rows if x is each else x))
 
     def _tallies(self, tallies: Tallies, statement: str) -> Mapping[str, Tally]:
         """Run a statement that counts units bucket by bucket."""
@@ -282,7 +284,7 @@ class _Reader:
             if statement not in counted:
                 rows = self.session.rows(self.job.statements[statement])
                 counted[statement] = read_cells(rows, ranked.grid, comparable)
-            cells[ranked.column] = [counted[statement].get(place, ()) for place in places]
+            cells[ranked.column] = [counted[statement].get(key, ()) for key in places]
         return cells
 
 
@@ -359,8 +361,8 @@ def value_of(whole: int, measure: Measure) -> object:
     """Give a noisy measure as a value of its type; noise beyond all that an engine can write ends there."""
     kind = measure.type
     if kind.kind == "DOUBLE":
-        reach = Fraction(sys.float_info.max)
-        return float(max(-reach, min(reach, whole * measure.step)))
+        largest = Fraction(sys.float_info.max)
+        return float(max(-largest, min(largest, whole * measure.step)))
     most = 2**127 - 1 if kind.kind == "INTEGER" else 10**kind.precision - 1
     within = max(-most, min(most, whole))
     return within if kind.kind == "INTEGER" else Decimal(within).scaleb(-kind.scale, EXACT)

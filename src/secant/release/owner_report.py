@@ -72,7 +72,7 @@ class ColumnLook:
         """Lines of TOML to paste, where the proposal differs."""
         if self.proposed is None or self.proposed == self.declared:
             return ()
-        low, high = (_written(x) for x in self.proposed)
+        low, high = (_value_text(x) for x in self.proposed)
         return (
             f"[tables.{_key(self.table)}.columns.{_key(self.column)}]",
             f"range = [{low}, {high}]",
@@ -89,53 +89,53 @@ class Look:
 
 def look(policy: Policy, backend: Backend) -> Look:
     """Read every table of the policy that is there, and hold what is declared against its rows."""
-    known = backend.catalog()
-    tables = [name for name in policy.tables if known.table(name) is not None]
+    catalog = backend.catalog()
+    tables = [name for name in policy.tables if catalog.table(name) is not None]
     units = [p for p in policy.protections if p.kind == "unit"]
-    reached = {name for p in units for name in Paths(policy, p).reached if known.table(name)}
+    reached = {name for p in units for name in Paths(policy, p).reached if catalog.table(name)}
     limits: list[LimitLook] = []
     columns: list[ColumnLook] = []
     with backend.session({*tables, *reached}) as session:
         for table in sorted({*tables, *reached}):
-            asked = _declared(policy, session, table)
+            columns_asked = _declared(policy, session, table)
             owning = [p for p in units if table in Paths(policy, p).reached]
             for index, protection in enumerate(owning):
                 ways = _ways(Paths(policy, protection), table)
-                found = _by_unit(
-                    session, policy, protection, table, ways, asked if not index else []
+                looks = _by_unit(
+                    session, policy, protection, table, ways, columns_asked if not index else []
                 )
-                limits.append(found[0])
-                columns += found[1]
-            if asked and not owning:
-                columns += _whole(session, policy, table, asked)
+                limits.append(looks[0])
+                columns += looks[1]
+            if columns_asked and not owning:
+                columns += _whole(session, policy, table, columns_asked)
     return Look(tuple(limits), tuple(columns))
 
 
 def _declared(policy: Policy, session: Session, table: str) -> list[str]:
     """Give the columns with a declared range or list."""
-    held = {name.lower() for name, _ in session.catalog().tables[table].columns}
+    columns = {name.lower() for name, _ in session.catalog().tables[table].columns}
     return [
         c
         for c, facts in sorted(policy.facts(table).columns.items())
-        if c in held and (facts.range is not None or facts.values is not None)
+        if c in columns and (facts.range is not None or facts.values is not None)
     ]
 
 
 def _ways(paths: Paths, table: str) -> list[tuple[str, str, str, str]]:
     """Give the references that lead from a table to the unit: (table, column, parent, its column)."""
-    found = []
+    ways = []
     while table != paths.owner_table:
         column, parent, key = paths.parents[table][0]
-        found.append((table, column, parent, key))
+        ways.append((table, column, parent, key))
         table = parent
-    return found
+    return ways
 
 
-def _figures(session: Session, policy: Policy, table: str, asked: list[str]) -> list[str]:
+def _figures(session: Session, policy: Policy, table: str, columns: list[str]) -> list[str]:
     """Give the aggregates over rows t0 for each declared column: NULLs, below, above, unlisted, least, most."""
     kinds = {name.lower(): kind for name, kind in session.catalog().tables[table].columns}
     parts = []
-    for column in asked:
+    for column in columns:
         name = f"t0.{quote(session.catalog().spelled(table, [column])[1][0])}"
         facts, kind = policy.column(table, column), kinds[column]
         conditions = [
@@ -179,20 +179,20 @@ def _by_unit(
     protection: Protection,
     table: str,
     ways: list[tuple[str, str, str, str]],
-    asked: list[str],
+    columns: list[str],
 ) -> tuple[LimitLook, list[ColumnLook]]:
     """Add up a table unit by unit, and then over the units: one reading of the table."""
-    spelled = session.catalog().spelled
+    spelled_names = session.catalog().spelled
     assert protection.unit is not None
     source = f"{_rows(session, table)} AS t0"
     for index, (child, column, parent, key) in enumerate(ways):
-        here, there = spelled(child, [column])[1][0], spelled(parent, [key])[1][0]
+        here, there = spelled_names(child, [column])[1][0], spelled_names(parent, [key])[1][0]
         source += (
             f" LEFT JOIN {_rows(session, parent)} AS t{index + 1}"
             f" ON t{index}.{quote(here)} = t{index + 1}.{quote(there)}"
         )
-    unit = f"t{len(ways)}.{quote(spelled(protection.unit[0], [protection.unit[1]])[1][0])}"
-    parts = _figures(session, policy, table, asked)
+    unit = f"t{len(ways)}.{quote(spelled_names(protection.unit[0], [protection.unit[1]])[1][0])}"
+    parts = _figures(session, policy, table, columns)
     inner = ", ".join(
         [f"{unit} AS u", "count(*) AS n", *(f"{p} AS f{i}" for i, p in enumerate(parts))]
     )
@@ -212,10 +212,10 @@ def _by_unit(
     statement = f"SELECT {', '.join(outer)} FROM (SELECT {inner} FROM {source} GROUP BY {unit}) AS each_unit"
     (row,) = session.rows(statement)
     units, rows, units_over, lost, without, most, usual = (_whole_number(x) for x in row[:7])
-    found = LimitLook(
+    limit_look = LimitLook(
         table, protection.name, limit, units, rows, units_over, lost, without, most, round_up(usual)
     )
-    return found, _columns(policy, table, asked, rows + without, row[7:])
+    return limit_look, _columns(policy, table, columns, rows + without, row[7:])
 
 
 def _again(index: int) -> str:
@@ -223,10 +223,10 @@ def _again(index: int) -> str:
     return {4: "min", 5: "max"}.get(index % FIGURES, "sum")
 
 
-def _whole(session: Session, policy: Policy, table: str, asked: list[str]) -> list[ColumnLook]:
-    parts = _figures(session, policy, table, asked)
+def _whole(session: Session, policy: Policy, table: str, columns: list[str]) -> list[ColumnLook]:
+    parts = _figures(session, policy, table, columns)
     (row,) = session.rows(f"SELECT count(*), {', '.join(parts)} FROM {_rows(session, table)} AS t0")
-    return _columns(policy, table, asked, _whole_number(row[0]), row[1:])
+    return _columns(policy, table, columns, _whole_number(row[0]), row[1:])
 
 
 def _rows(session: Session, table: str) -> str:
@@ -234,11 +234,11 @@ def _rows(session: Session, table: str) -> str:
 
 
 def _columns(
-    policy: Policy, table: str, asked: list[str], rows: int, figures: Iterable[object]
+    policy: Policy, table: str, columns: list[str], rows: int, figures: Iterable[object]
 ) -> list[ColumnLook]:
     numbers = list(figures)
-    found = []
-    for index, column in enumerate(asked):
+    looks = []
+    for index, column in enumerate(columns):
         nulls, below, above, unlisted, least, most = numbers[
             index * FIGURES : (index + 1) * FIGURES
         ]
@@ -247,7 +247,7 @@ def _columns(
         proposed = facts.range
         if facts.range is not None and outside:
             proposed = rounded_outward(facts.range, least, most)
-        found.append(
+        looks.append(
             ColumnLook(
                 table,
                 column,
@@ -262,7 +262,7 @@ def _columns(
                 proposed,
             )
         )
-    return found
+    return looks
 
 
 def _whole_number(value: object) -> int:
@@ -327,5 +327,5 @@ def _key(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime.date) else f"{value}"

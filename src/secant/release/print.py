@@ -62,7 +62,7 @@ def plan_release(
         signs = signs_of(b.release.finish)
         noisy |= {m.column: signs.get(m.column, 0) for m in b.release.measures}
         noisy |= {r.column: 0 for r in b.release.ranked}
-    rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
+    after = "" if prepared.bounded else lower(prepared.post, session.dialect)
     lacking = {b.release.name for b in prepared.bounded if b.release.selector is not None}
     traced = trace(prepared.post, noisy, frozenset(lacking))
     return ReleasePlan(
@@ -72,7 +72,7 @@ def plan_release(
         readings=readings,
         traced=traced,
         level=level,
-        rest=rest,
+        rest=after,
         groups=limits.groups,
         reads=reads_of(relations.values()),
     )
@@ -83,11 +83,11 @@ def look_up_keys(job: ReleasePlan, session: Session) -> dict[str, Keys | None]:
     keys = {}
     for b in job.prepared.bounded:
         names = [k.name for k in b.release.exact.keys]
-        keys[b.release.name] = known_keys(names, b.release.domains, job.groups, session)
+        keys[b.release.name] = listed_keys(names, b.release.domains, job.groups, session)
     return keys
 
 
-def known_keys(
+def listed_keys(
     names: Sequence[str], domains: Sequence[Domain], most: int, session: Session
 ) -> Keys | None:
     """Give all combinations of keys, from lists and public tables; None where some are found only in the data."""
@@ -107,8 +107,8 @@ def known_keys(
                 f"the answer would have more than {most} groups",
                 hint="group by fewer or coarser columns, filter the groups, or let the data owner raise `groups`",
             )
-    given = [name for part, _ in parts for name in part]
-    places = [given.index(name) for name in names]
+    columns = [name for part, _ in parts for name in part]
+    places = [columns.index(name) for name in names]
     values: Iterable[tuple[object, ...]]
     if all(
         len(part) == 1 for part, _ in parts
@@ -118,11 +118,11 @@ def known_keys(
         values = [()]
         for _, rows in parts:
             values = [(*start, *row) for start in values for row in rows]
-    if places == list(range(len(given))):
+    if places == list(range(len(columns))):
         return list(values)
     if len(places) > 1:
         return list(map(itemgetter(*places), values))
-    return [tuple([row[place] for place in places]) for row in values]
+    return [tuple([row[index] for index in places]) for row in values]
 
 
 def check_statements(job: ReleasePlan, session: Session) -> None:
@@ -169,9 +169,9 @@ def _check_scalar(session: Session, relation: n.Relation) -> None:
 
 def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
     catalog = session.catalog()
-    spelled = catalog.spelled(table, columns)[1]
-    names = ", ".join(quote(c) for c in spelled)
-    rows = stored_rows(session.dialect, catalog.tables[table.lower()], spelled)
+    stored = catalog.spelled(table, columns)[1]
+    names = ", ".join(quote(c) for c in stored)
+    rows = stored_rows(session.dialect, catalog.tables[table.lower()], stored)
     twice = f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
     if public_rows(session, twice):
         raise PolicyError(
@@ -186,10 +186,10 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
 
 def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
     """Give the columns that statements name, table by table; a table whose rows are only counted has none."""
-    found: dict[str, set[str]] = {}
+    columns_by_table: dict[str, set[str]] = {}
     for relation in relations:
         named = {f.name for f in fields_of(relation)} | printed_columns(relation)
         for scan in scans(relation):
             columns = {base for name, base in stored_columns(scan).items() if name in named}
-            found.setdefault(scan.table.lower(), set()).update(columns)
-    return {table: frozenset(columns) for table, columns in found.items()}
+            columns_by_table.setdefault(scan.table.lower(), set()).update(columns)
+    return {table: frozenset(columns) for table, columns in columns_by_table.items()}

@@ -36,10 +36,10 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     def rows_of(table: str, columns: Sequence[str] = ()) -> tuple[str, list[str]]:
         """Write the rows of a table with the columns that are looked at, and no other; give their names."""
-        known = session.catalog().table(table)
-        assert known is not None, f"{table} is in the catalog"
+        facts = session.catalog().table(table)
+        assert facts is not None, f"{table} is in the catalog"
         names = session.catalog().spelled(table, columns)[1]
-        return stored_rows(session.dialect, known, names), [quote(name) for name in names]
+        return stored_rows(session.dialect, facts, names), [quote(name) for name in names]
 
     def stored(table: str, columns: Sequence[str]) -> bool:
         """Whether these are columns that the table stores.
@@ -47,15 +47,17 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
         Parts of documents and arrays are not looked up: they are known by names in lower case here, and the part of
         another spelling may be another one, in other rows.
         """
-        known = session.catalog().table(table)
-        return known is not None and {c.lower() for c, _ in known.columns}.issuperset(columns)
+        stored_table = session.catalog().table(table)
+        return stored_table is not None and {c.lower() for c, _ in stored_table.columns}.issuperset(
+            columns
+        )
 
     @cache
     def count(table: str) -> int | None:
         if not is_open(policy, table):
             return None
-        ((found,),) = public_rows(session, f"SELECT count(*) FROM {rows_of(table)[0]} AS t")
-        return found if isinstance(found, int) else None
+        ((number,),) = public_rows(session, f"SELECT count(*) FROM {rows_of(table)[0]} AS t")
+        return number if isinstance(number, int) else None
 
     @cache
     def fan(table: str, columns: tuple[str, ...]) -> int | None:
@@ -65,8 +67,8 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
             return None
         rows, names = rows_of(table, columns)
         counts = f"SELECT count(*) AS n FROM {rows} AS t GROUP BY {', '.join(names)}"
-        ((found,),) = public_rows(session, f"SELECT max(n) FROM ({counts}) AS counted")
-        return found if isinstance(found, int) else None
+        ((number,),) = public_rows(session, f"SELECT max(n) FROM ({counts}) AS counted")
+        return number if isinstance(number, int) else None
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
@@ -82,15 +84,15 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     def value(relation: n.Relation) -> n.Literal | None:
         (column,) = fields_of(relation)
-        found = public_rows(session, lower(n.Limit(unfailing(relation), 2, 0), session.dialect))
-        if len(found) > 1:
+        rows = public_rows(session, lower(n.Limit(unfailing(relation), 2, 0), session.dialect))
+        if len(rows) > 1:
             return None
-        return _literal(found[0][0] if found else None, column.type)
+        return _literal(rows[0][0] if rows else None, column.type)
 
     return PublicFacts(rows=expected, ends=ends, count=count, fan=fan, value=value)
 
 
-_WRITTEN: dict[str, type] = {
+_TYPES: dict[str, type] = {
     "INTEGER": int, "DOUBLE": float, "DECIMAL": Decimal, "TEXT": str, "BOOLEAN": bool, "DATE": date,
     "TIMESTAMP": datetime,
 }  # fmt: skip
@@ -100,7 +102,7 @@ def _literal(value: object, kind: Type) -> n.Literal | None:
     """Write a value that was read as a constant of its column's type; None where that may be another value."""
     if value is None:
         return n.Literal(None, kind)
-    if type(value) is not _WRITTEN.get(kind.kind):
+    if type(value) is not _TYPES.get(kind.kind):
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -15,7 +15,7 @@ from secant.accuracy.warnings import Caution
 from secant.noise.calibrate import NoisePlan
 from secant.noise.laws import LEVEL, NormalPart
 from secant.noise.measure_noise import Noise
-from secant.noise.ranked import mechanism_of, words_of
+from secant.noise.ranked import description_of, mechanism_of
 from secant.plan.facts.facts import Facts
 from secant.plan.rewrites.measures import Measure
 from secant.policy.policy import Policy, Protection
@@ -74,8 +74,8 @@ def protects(protection: Protection, delta: Fraction = Fraction(0)) -> str:
     rows = ""
     if protection.add_remove:
         counted = sorted(protection.add_remove.items())
-        told = ", ".join(f"{float(weight):g} for one of {table}" for table, weight in counted)
-        rows = f", and any row added or removed, which counts as a distance of {told}"
+        weights = ", ".join(f"{float(weight):g} for one of {table}" for table, weight in counted)
+        rows = f", and any row added or removed, which counts as a distance of {weights}"
     norms = "; ".join(f"{table} by {norm}" for table, norm in sorted(protection.distance.items()))
     longer = "a longer one at its length times epsilon"
     if delta:  # noise.apart
@@ -93,15 +93,15 @@ def guarantee(
     """Say what one protection is promised by a release, and by what the same question paid before, by protection."""
     epsilon, delta = noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
     epsilon += (paid or {}).get(protection.name, Fraction(0))
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "protection": protection.name,
         "protects": protects(protection, delta),
         "epsilon": _up(epsilon),
         "delta": _up(delta),
     }
     if uncovered:
-        found["not_covered"] = uncovered
-    return found
+        entry["not_covered"] = uncovered
+    return entry
 
 
 def _up(value: Fraction) -> float:
@@ -112,11 +112,11 @@ def _up(value: Fraction) -> float:
 
 def mechanisms(job: ReleasePlan, settled: Mapping[str, Noise]) -> list[dict[str, Any]]:
     """Give names and public parameters of all noise, with the limits that were chosen privately."""
-    found = []
+    entries = []
     for b in job.prepared.bounded:
         for measure in b.release.measures:
             noise = settled[measure.column]
-            found.append(
+            entries.append(
                 {
                     "measure": measure.words,
                     "epsilon": float(noise.epsilon),
@@ -124,13 +124,13 @@ def mechanisms(job: ReleasePlan, settled: Mapping[str, Noise]) -> list[dict[str,
                     **noise.describe(measure.step),
                 }
             )
-        found += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
+        entries += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
         choice = job.noise.choices.get(b.release.name)
         if choice is not None:
-            found.append(
+            entries.append(
                 {"measure": "keys", "mechanism": "threshold", "threshold": choice.threshold}
             )
-    return found
+    return entries
 
 
 def explanation(
@@ -180,9 +180,9 @@ def explanation(
 def _noise_lines(b: CertifiedRelease, job: ReleasePlan) -> list[str]:
     lines = []
     for m in b.release.measures:
-        words = job.noise.noise[m.column].words(m.step, job.level)
-        lines.append(f"{m.words}: {words}{_other_law(job.noise.normal, m)}")
-    lines += [words_of(r, job.noise.ranks[r.column], job.level) for r in b.release.ranked]
+        description = job.noise.noise[m.column].words(m.step, job.level)
+        lines.append(f"{m.words}: {description}{_other_law(job.noise.normal, m)}")
+    lines += [description_of(r, job.noise.ranks[r.column], job.level) for r in b.release.ranked]
     choice = job.noise.choices.get(b.release.name)
     if choice is not None:
         lines.append(
@@ -196,8 +196,8 @@ def _other_law(normal: NormalPart, measure: Measure) -> str:
     both = normal.compared.get(measure.column)
     if both is None:
         return ""
-    taken = measure.column in normal.rhos
-    name, steps = ("Laplace", both.laplace) if taken else ("Gaussian", both.normal)
+    is_normal = measure.column in normal.rhos
+    name, steps = ("Laplace", both.laplace) if is_normal else ("Gaussian", both.normal)
     far = f"{float(steps * measure.step):.6g} at {float(LEVEL):.0%}"
     return f" ({name} would be within {far}; not used)"
 
@@ -241,7 +241,7 @@ def answer_of(
     job: ReleasePlan,
     policy: Policy,
     protections: tuple[Protection, ...],
-    said: tuple[Caution, ...],
+    warnings: tuple[Caution, ...],
     release_id: str | None,
     left: Mapping[str, Any],
 ) -> Answer:
@@ -255,6 +255,6 @@ def answer_of(
         mechanisms=mechanisms(job, shown.settled),
         budget=left,
         release_id=release_id,
-        warnings=said,
+        warnings=warnings,
         raw=shown.rows if shown.raw is None else shown.raw,
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from secant.accuracy.binding_facts import noise_alone_moves, rests_on_found_limit
+from secant.accuracy.binding_facts import noise_alone_moves, rests_on_inferred_limit
 from secant.accuracy.trace import Traced
 from secant.noise.calibrate import repriced
-from secant.noise.continual.batch import best_tree, moved
+from secant.noise.continual.batch import best_tree, change_of_blocks
 from secant.noise.continual.levels import Tree
 from secant.noise.measure_noise import PlainNoise
 from secant.noise.mechanisms.sums import whole_variance
@@ -38,8 +38,8 @@ def by_blocks(
     if len(job.prepared.bounded) != 1:
         return job  # levels of ROLLUP agree among each other
     (b,) = job.prepared.bounded
-    known = keys[b.release.name]
-    if not known or not noise_alone_moves(b):
+    group_keys = keys[b.release.name]
+    if not group_keys or not noise_alone_moves(b):
         return job
     noise = dict(job.noise.noise)
     for ordered in _orders(job.traced, [k.name for k in b.release.exact.keys]):
@@ -49,7 +49,7 @@ def by_blocks(
                 continue
             if m.preprocessed is not None or not _summed(b, m.column, kinds):
                 continue
-            runs = ordered.runs(known)
+            runs = ordered.runs(group_keys)
             shown = _shown_alone(job.traced, m.column, ordered)
             tree = tree_for(plain, max(map(len, runs)), shown)
             if tree is not None:
@@ -62,7 +62,7 @@ def by_blocks(
 def _summed(b: CertifiedRelease, column: str, kinds: Mapping[str, str]) -> bool:
     """Whether the sum of all moves is bounded publicly, for people and rows: not per unit of a distance."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
-    return not rests_on_found_limit(b, column) and all(
+    return not rests_on_inferred_limit(b, column) and all(
         isinstance(x, GlobalBound) and (not x.value or (x.norm == "l1" and kinds[p] in KINDS))
         for p, x in bounds.items()
     )
@@ -77,7 +77,7 @@ def tree_for(plain: PlainNoise, steps: int, shown: bool) -> Tree | None:
 
     def variance(tree: Tree) -> float:
         """Compare the noise of a block with that of a step by itself."""
-        size = plain.share.law(*moved(tree, *plain.hidden)).size
+        size = plain.share.law(*change_of_blocks(tree, *plain.hidden)).size
         return whole_variance(float(size), normal=law.normal) / single
 
     return best_tree(steps, shown, variance)
@@ -95,13 +95,13 @@ class _Order:
 
     def runs(self, keys: Keys) -> tuple[tuple[int, ...], ...]:
         """Give the places of the groups of each partition, in order."""
-        found: dict[tuple[object, ...], list[int]] = {}
-        for place, key in enumerate(keys):
-            found.setdefault(tuple(key[p] for p in self.partition), []).append(place)
-        for places in found.values():
+        runs: dict[tuple[object, ...], list[int]] = {}
+        for index, key in enumerate(keys):
+            runs.setdefault(tuple(key[p] for p in self.partition), []).append(index)
+        for places in runs.values():
             for at, falling in reversed(self.order):
                 places.sort(key=lambda i, at=at: order_of_keys(keys[i][at]), reverse=falling)  # type: ignore[misc]
-        return tuple(map(tuple, found.values()))
+        return tuple(map(tuple, runs.values()))
 
 
 def _orders(traced: Traced, keys: list[str]) -> Iterator[_Order]:
@@ -117,24 +117,24 @@ def _orders(traced: Traced, keys: list[str]) -> Iterator[_Order]:
 
     def place(scalar: n.Scalar) -> int | None:
         while isinstance(scalar, n.Column) and scalar.name not in keys:
-            found = lineage.definitions.get(scalar.name)
-            if found is None:
+            definition = lineage.definitions.get(scalar.name)
+            if definition is None:
                 return None
-            scalar = found
+            scalar = definition
         return keys.index(scalar.name) if isinstance(scalar, n.Column) else None
 
-    found: dict[tuple[tuple[tuple[int, bool], ...], tuple[int, ...]], list[str]] = {}
-    for symbol, made in traced.gathered.items():
-        call = None if made.near is None else calls.get(made.near.place)
-        if call is None or not made.running_sum:
+    symbols_by_order: dict[tuple[tuple[tuple[int, bool], ...], tuple[int, ...]], list[str]] = {}
+    for symbol, gathered in traced.gathered.items():
+        call = None if gathered.near is None else calls.get(gathered.near.place)
+        if call is None or not gathered.running_sum:
             continue
         order = [(place(k.expression), k.descending) for k in call.order]
         partition = [place(x) for x in call.partition]
         by = tuple((p, falling) for p, falling in order if p is not None)
         within = tuple(p for p in partition if p is not None)
         if len(by) == len(order) and len(within) == len(partition):
-            found.setdefault((by, within), []).append(symbol)
-    for (by, within), symbols in found.items():
+            symbols_by_order.setdefault((by, within), []).append(symbol)
+    for (by, within), symbols in symbols_by_order.items():
         arguments = [traced.gathered[s].argument for s in symbols]
         drawn = {c for a in arguments if a is not None for c in columns_of(a)} & traced.drawn.keys()
         measures = frozenset(traced.drawn[c].column for c in drawn)
@@ -146,10 +146,10 @@ def _shown_alone(traced: Traced, column: str, ordered: _Order) -> bool:
     for output in traced.outputs:
         scalar = traced.made.get(output)
         for name in () if scalar is None else columns_of(scalar) - ordered.symbols:
-            made = traced.gathered.get(name)
-            if made is not None and made.near is None and made.call.function == "sum":
+            gathered = traced.gathered.get(name)
+            if gathered is not None and gathered.near is None and gathered.call.function == "sum":
                 continue  # the running sum up to the last step
-            inner = None if made is None else made.argument
+            inner = None if gathered is None else gathered.argument
             behind = {name} if inner is None else columns_of(inner)
             if any(c in traced.drawn and traced.drawn[c].column == column for c in behind):
                 return True

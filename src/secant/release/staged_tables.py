@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secant.engines.backend import Known, Session
+from secant.engines.backend import PublicRows, Session
 from secant.engines.dialect import Dialect, quote
 from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
@@ -21,16 +21,16 @@ _WITH = "WITH "
 
 def provided(statement: str, tables: Mapping[str, n.Values], dialect: Dialect) -> str:
     """Give a statement with the released tables that it names."""
-    written = [
+    subqueries = [
         f"{quote(name)} AS ({lower(table, dialect)})"
         for name, table in tables.items()
         if quote(name) in statement
     ]
-    if not written:
+    if not subqueries:
         return statement
     if statement.startswith(_WITH):
-        return _WITH + ", ".join([*written, statement.removeprefix(_WITH)])
-    return _WITH + ", ".join(written) + " " + statement
+        return _WITH + ", ".join([*subqueries, statement.removeprefix(_WITH)])
+    return _WITH + ", ".join(subqueries) + " " + statement
 
 
 def placeholders(tables: Mapping[str, tuple[n.Field, ...]]) -> dict[str, n.Values]:
@@ -68,7 +68,7 @@ class Stage:
         return self.engine.keep(provided(statement, self.tables, self.dialect))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PublicRows:
         """Give what the engine knows of public tables."""
         return self.engine.known
 

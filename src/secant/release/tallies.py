@@ -29,23 +29,23 @@ def read_tallies(
 ) -> Mapping[str, Tally]:
     """Sort the rows (measure, bucket, units, sums) by measure; `in_steps` reads a sum of a measure."""
     names = tuple(tallies.limits)
-    found: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names}
+    rows_by_measure: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names}
     for row in rows:
-        place, (bucket, units, *sums) = (0, row) if len(names) == 1 else (int(row[0]), row[1:])
-        name = names[place]
-        total = in_steps(name, sums[place]) if tallies.sums else 0
-        found[name][int(bucket)] = int(units), total
-    return {name: _tally(tallies, name, buckets) for name, buckets in found.items()}
+        index, (bucket, units, *sums) = (0, row) if len(names) == 1 else (int(row[0]), row[1:])
+        name = names[index]
+        total = in_steps(name, sums[index]) if tallies.sums else 0
+        rows_by_measure[name][int(bucket)] = int(units), total
+    return {name: _tally(tallies, name, buckets) for name, buckets in rows_by_measure.items()}
 
 
 def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) -> Tally:
     """Add up from the outermost buckets inward who is outside, and from the innermost outward what is inside."""
     limits = tallies.limits[name]
-    reach = len(limits)
-    middle = reach if name in tallies.signed else 0
+    size = len(limits)
+    middle = size if name in tallies.signed else 0
     none = 0, 0
-    high = [buckets.get(middle + k, none) for k in range(reach + 1)]
-    low = [buckets.get(middle - k, none) if middle else none for k in range(reach + 1)]
+    high = [buckets.get(middle + k, none) for k in range(size + 1)]
+    low = [buckets.get(middle - k, none) if middle else none for k in range(size + 1)]
     more = list(accumulate((units for units, _ in reversed(high[1:]))))[::-1]
     less = list(accumulate((units for units, _ in reversed(low[1:]))))[::-1]
     inside = high[0][1]

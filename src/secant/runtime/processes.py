@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
-Made = TypeVar("Made")
+Resource = TypeVar("Resource")
 
 
 class ProcessLock:
@@ -33,17 +33,17 @@ class ProcessLock:
         self._lock.release()
 
 
-class PerProcess(Generic[Made]):
+class PerProcess(Generic[Resource]):
     """Something that is made once in every process that asks for it."""
 
-    def __init__(self, make: Callable[[], Made], close: Callable[[Made], None]) -> None:
+    def __init__(self, make: Callable[[], Resource], close: Callable[[Resource], None]) -> None:
         self._make, self._close = make, close
         self._lock = ProcessLock()
         self._process = os.getpid()
-        self._made: Made | None = make()
+        self._made: Resource | None = make()
         _everything.add(self)
 
-    def get(self) -> Made:
+    def get(self) -> Resource:
         """Give this process's own; make it if there is none."""
         with self._lock:
             self.leave_to_parent()
@@ -52,7 +52,7 @@ class PerProcess(Generic[Made]):
             return self._made
 
     @contextmanager
-    def taken(self) -> Iterator[Made]:
+    def taken(self) -> Iterator[Resource]:
         """Give this process's own, and keep other threads away from it meanwhile."""
         with self._lock:
             yield self.get()

@@ -141,11 +141,11 @@ class Catalog:
 
     def table(self, name: str) -> Table | None:
         """Give the table of that name, also one of elements of an array, or None."""
-        found = self.tables.get(name.lower())
-        spread = elements_named(name) if found is None else None
+        table = self.tables.get(name.lower())
+        spread = elements_named(name) if table is None else None
         base = self.tables.get(spread.table.lower()) if spread is not None else None
         if spread is None or base is None:
-            return found
+            return table
         for column, kind in base.parts:
             if column.lower() == spread.column.lower() and kind in ELEMENTS:
                 own = Elements(base.name, column)
@@ -165,10 +165,10 @@ class Catalog:
 
     def spelled(self, table: str, columns: Iterable[str] = ()) -> tuple[str, list[str]]:
         """Give names as the engine has them: where it minds case, another spelling may be another table or a view."""
-        found = self.table(table)
-        assert found is not None, f"{table} is in the catalog"
-        exact = {name.lower(): name for name, _ in found.columns}
-        return found.name, [exact[column.lower()] for column in columns]
+        stored = self.table(table)
+        assert stored is not None, f"{table} is in the catalog"
+        exact = {name.lower(): name for name, _ in stored.columns}
+        return stored.name, [exact[column.lower()] for column in columns]
 
 
 def catalog(

@@ -105,8 +105,8 @@ def _step(step: str | int) -> str:
     return str(step) if isinstance(step, int) else "'" + step.replace("'", "''") + "'"
 
 
-def _read(written: str) -> str | int:
-    return written[1:-1].replace("''", "'") if written.startswith("'") else int(written)
+def _read(text: str) -> str | int:
+    return text[1:-1].replace("''", "'") if text.startswith("'") else int(text)
 
 
 def json_path(path: Path) -> str:

@@ -31,7 +31,7 @@ from secant.sensitivity.context import Context
 from secant.sensitivity.derivative.analysis import DerivativeAnalysis
 from secant.sensitivity.derivative.soften.softened import Softened
 from secant.sensitivity.enforce import EnforcedAggregate
-from secant.sensitivity.interface import Analysis, Request, WhenAsked
+from secant.sensitivity.interface import Analysis, LazyAnalysis, Request
 from secant.sensitivity.joins import JoinsAnalysis
 from secant.sensitivity.stability.analysis import StabilityAnalysis
 from secant.sensitivity.truncation.analysis import TruncationAnalysis
@@ -47,7 +47,7 @@ def _smt() -> Analysis:
 ANALYSES: tuple[Analysis, ...] = (
     StabilityAnalysis(),
     TruncationAnalysis(),
-    WhenAsked("smt", ("rows",), _smt),
+    LazyAnalysis("smt", ("rows",), _smt),
     JoinsAnalysis(),
     DerivativeAnalysis(),
     CombinedAnalysis(),
@@ -127,15 +127,15 @@ def _for_those_who_give_least(
     if offers is None or all(is_still(x) for x in certificate.bounds.values()):
         return certificate
     if protection.name in release.copied:
-        words = f"rows count in proportion, up to {offers.copies[-1]} times"
-        step = Step("stability.personal", words, "who gives less moves it less")
+        description = f"rows count in proportion, up to {offers.copies[-1]} times"
+        step = Step("stability.personal", description, "who gives less moves it less")
         return replace(certificate, derivation=(*certificate.derivation, step))
     bounds: dict[str, Move] = {}
     for column, bound in certificate.bounds.items():
         assert isinstance(bound, GlobalBound), "other bounds were refused"
         bounds[column] = replace(bound, value=bound.value / offers.least)
-    words = f"everybody counts alike, so noise is for those who give {float(offers.least):.4g} of the most"
-    step = Step("stability.personal", words, f"bounds times {float(1 / offers.least):.6g}")
+    description = f"everybody counts alike, so noise is for those who give {float(offers.least):.4g} of the most"
+    step = Step("stability.personal", description, f"bounds times {float(1 / offers.least):.6g}")
     return replace(
         certificate, bounds=bounds, squares={}, derivation=(*certificate.derivation, step)
     )
@@ -163,16 +163,16 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     )
     fixed = next((c for c in certificates if c is not chosen), None)
     release = request.release
-    wanted = {m.column for m in release.measures} | {r.column for r in release.ranked}
+    columns = {m.column for m in release.measures} | {r.column for r in release.ranked}
     if chosen is None:
-        return None if fixed is None or wanted - set(fixed.bounds) else fixed
+        return None if fixed is None or columns - set(fixed.bounds) else fixed
     declared = fixed.bounds if fixed is not None else {}
     bounds = dict(declared)
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, ClippedContribution)
         cap = declared.get(column)
         bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
-    if wanted - set(bounds):
+    if columns - set(bounds):
         return None
     if fixed is None:
         return replace(chosen, bounds=bounds)
@@ -197,14 +197,14 @@ def _beside(
     certificates: list[Certificate], release: MeasuredAggregate, context: Context
 ) -> list[Certificate]:
     """Where rows are hidden by one protection and values by another, let one bound serve both (combined.beside)."""
-    moved = [
+    changing = [
         (p, c)
         for p, c in zip(context.protections, certificates, strict=True)
         if not all(map(is_still, c.bounds.values()))
     ]
-    cells = [(p, c) for p, c in moved if p.kind == "cells" and not p.public_rows]
-    rows = [(p, c) for p, c in moved if p.kind == "rows" and not p.replace]
-    if len(moved) != 2 or len(cells) != 1 or len(rows) != 1 or not adds_up(cells[0][0]):
+    cells = [(p, c) for p, c in changing if p.kind == "cells" and not p.public_rows]
+    rows = [(p, c) for p, c in changing if p.kind == "rows" and not p.replace]
+    if len(changing) != 2 or len(cells) != 1 or len(rows) != 1 or not adds_up(cells[0][0]):
         return certificates
     if release.ranked or release.selector is not None:
         return certificates
@@ -257,11 +257,11 @@ def _one_noise(
     """
     settled = list(certificates)
     for measure in release.measures:
-        moved = [c for c in settled if not is_still(c.bounds[measure.column])]
+        moving = [c for c in settled if not is_still(c.bounds[measure.column])]
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
             steady = isinstance(bound, SmoothSensitivity) and bound.steady
-            alone = all(c.bounds[measure.column] is bound for c in moved)
+            alone = all(c.bounds[measure.column] is bound for c in moving)
             if isinstance(bound, GlobalBound) or (alone and not steady):
                 continue
             if bound.cap is None:
@@ -275,14 +275,14 @@ def _one_noise(
             cap = _cap(bound)
             assert cap is not None
             value = GlobalBound(cap)
-            place = f"{measure.words}:"
+            prefix = f"{measure.words}:"
             settled[index] = replace(
                 certificate,
                 bounds={**certificate.bounds, measure.column: value},
                 derivation=tuple(
                     s
                     for s in certificate.derivation
-                    if not (s.rule.startswith("truncation.") and place in s.place)
+                    if not (s.rule.startswith("truncation.") and prefix in s.place)
                 )
                 if isinstance(bound, ClippedContribution)
                 else certificate.derivation,

@@ -76,10 +76,10 @@ class CombinedAnalysis:
         jumping: dict[str, Certificate] = {}
         for table in weights:
             alone = replace(protection, kind="rows", tables=(table,), distance={})
-            found = self._asked(self.rows, adding, alone)
-            if isinstance(found, Refusal):
-                return self._fanned(request, moving, weights, found)
-            jumping[table] = found
+            jump = self._asked(self.rows, adding, alone)
+            if isinstance(jump, Refusal):
+                return self._fanned(request, moving, weights, jump)
+            jumping[table] = jump
         return self._together(request, moving, weights, jumping)
 
     def _asked(
@@ -163,8 +163,8 @@ class CombinedAnalysis:
         reason = "one row may be the least or greatest of several groups"
         return self._refuse(reason, "ask for MIN and MAX without GROUP BY, or join on keys")
 
-    def _unbounded(self, words: str) -> Refusal:
-        reason = f"{words} moves with values by no public number"
+    def _unbounded(self, description: str) -> Refusal:
+        reason = f"{description} moves with values by no public number"
         return self._refuse(reason, "declare ranges, and join on keys that the engine keeps")
 
     def _together(
@@ -234,10 +234,10 @@ def _without_extremes(request: Request) -> Request:
     """Leave out MIN and MAX: however many rows differ, they move by their range at most (combined.min_max)."""
     release = request.release
     calls = zip(release.measures, release.exact.aggregations, strict=True)
-    kept = [(m, c) for m, c in calls if c.function not in EXTREMES]
-    exact = replace(release.exact, aggregations=tuple(c for _, c in kept))
+    summed = [(m, c) for m, c in calls if c.function not in EXTREMES]
+    exact = replace(release.exact, aggregations=tuple(c for _, c in summed))
     return replace(
-        request, release=replace(release, exact=exact, measures=tuple(m for m, _ in kept))
+        request, release=replace(release, exact=exact, measures=tuple(m for m, _ in summed))
     )
 
 
@@ -332,27 +332,29 @@ def jump_part(beta: Fraction, weight: Fraction, jump: Fraction) -> Fraction:
         return upper(ball(beta * jump) / (2 * (ball(beta * weight / 2).exp() - 1)))
 
 
-def _step(words: str, unit: Fraction, bound: Move, jumps: Jumps) -> Step:
-    told = ", ".join(
+def _step(description: str, unit: Fraction, bound: Move, jumps: Jumps) -> Step:
+    value = ", ".join(
         f"a row of {table} moves it by {amount(jump * unit)} at a distance of {amount(weight)}"
         for table, (jump, weight) in jumps.items()
     )
     most = bound.value if isinstance(bound, GlobalBound) else bound.cap
     assert isinstance(most, Fraction)
     return Step(
-        "combined.both", f"{words}: {told}", f"moves by at most {amount(most * unit)} a unit"
+        "combined.both", f"{description}: {value}", f"moves by at most {amount(most * unit)} a unit"
     )
 
 
 def _fan_step(
-    words: str, unit: Fraction, bound: SmoothSensitivity, survey: Surveyed, nearest: Fraction
+    description: str, unit: Fraction, bound: SmoothSensitivity, survey: Surveyed, nearest: Fraction
 ) -> Step:
     assert bound.coming is not None
     slope = "nothing" if bound.each is None else amount(bound.each * unit)
-    told = (
+    value = (
         f"a joined row moves it by {amount(survey.each * unit)} where it comes or goes, at a distance of "
         f"{amount(nearest)} or more, and by {slope} a unit where values move"
     )
     return Step(
-        "combined.fans", f"{words}: {told}", "times the joined rows that one row moves, surveyed"
+        "combined.fans",
+        f"{description}: {value}",
+        "times the joined rows that one row moves, surveyed",
     )

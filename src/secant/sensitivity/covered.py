@@ -40,9 +40,9 @@ def refuse_uncovered(
                     hint="the data owner decides: a protection that covers it, or public = [...]",
                 )
         elif not is_protected(table, policy, (p for p in protections if p.kind != "cells")):
-            kept = {name for p in protections for name in space_of(p, (scan,)).variables}
+            visible = {name for p in protections for name in space_of(p, (scan,)).variables}
             for p in left_out:
-                lost = (set(space_of(p, (scan,)).variables) & read) - kept
+                lost = (set(space_of(p, (scan,)).variables) & read) - visible
                 if lost:
                     column = stored_column(scan, min(lost))
                     raise _not_chosen(scan, f"{table}.{column}", [p.name])

@@ -69,8 +69,8 @@ def _union(node: n.Union, varying: Varying) -> Growth | None:
     left, right = growth(node.left, varying), growth(node.right, varying)
     if left is None or right is None:
         return None
-    known = node.all and left.each is not None and right.each is not None
-    return Growth((left.each or 0) + (right.each or 0) if known else None)
+    bounded = node.all and left.each is not None and right.each is not None
+    return Growth((left.each or 0) + (right.each or 0) if bounded else None)
 
 
 @GROWTH.rule(n.Intersect)

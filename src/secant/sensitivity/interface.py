@@ -84,11 +84,11 @@ def refusing(
     return bound_or_refuse
 
 
-class WhenAsked:
+class LazyAnalysis:
     """An analysis that is imported when it is first asked: one that no question needs costs no command its start."""
 
-    def __init__(self, name: str, kinds: tuple[str, ...], made: Callable[[], Analysis]) -> None:
-        self.name, self.kinds, self._made = name, kinds, made
+    def __init__(self, name: str, kinds: tuple[str, ...], make: Callable[[], Analysis]) -> None:
+        self.name, self.kinds, self._made = name, kinds, make
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Ask the analysis itself."""

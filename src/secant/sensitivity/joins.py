@@ -16,7 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.conjunctive import Conjunctive, conjunctive
 from secant.sensitivity.certificate import Certificate, Figures, Move, Refusal, Survey, Surveyed
 from secant.sensitivity.growth import growth
-from secant.sensitivity.interface import Analysis, Request, WhenAsked
+from secant.sensitivity.interface import Analysis, LazyAnalysis, Request
 from secant.sensitivity.summands import replaced_bound
 
 
@@ -47,9 +47,9 @@ class JoinsAnalysis:
     name = "joins"
     kinds: tuple[str, ...] = ("rows",)
     ways: tuple[Analysis, ...] = (
-        WhenAsked("residual", ("rows",), _residual),
-        WhenAsked("elastic", ("rows",), _elastic),
-        WhenAsked("multiplicity", ("rows",), _multiplicity),
+        LazyAnalysis("residual", ("rows",), _residual),
+        LazyAnalysis("elastic", ("rows",), _elastic),
+        LazyAnalysis("multiplicity", ("rows",), _multiplicity),
     )
 
     def bound(self, request: Request) -> Certificate | Refusal:
@@ -61,10 +61,10 @@ class JoinsAnalysis:
         elif _looks_into_conditions(request):
             outcomes.append(multiplicity.bound(request))
         refusals = [x for x in outcomes if isinstance(x, Refusal)]
-        found = [x for x in outcomes if isinstance(x, Certificate)]
-        if not found:
+        certificates = [x for x in outcomes if isinstance(x, Certificate)]
+        if not certificates:
             return replace(refusals[0], others=tuple(refusals[1:]))
-        return replace(_least(found, request), tried=tuple(refusals))
+        return replace(_least(certificates, request), tried=tuple(refusals))
 
 
 def _looks_into_conditions(request: Request) -> bool:
@@ -75,20 +75,20 @@ def _looks_into_conditions(request: Request) -> bool:
     )
 
 
-def _least(found: list[Certificate], request: Request) -> Certificate:
+def _least(certificates: list[Certificate], request: Request) -> Certificate:
     """Let all surveys hold together: the least of them is a bound, and is smooth (combined.least)."""
-    if len(found) == 1 and not request.protection.replace:
-        return found[0]
+    if len(certificates) == 1 and not request.protection.replace:
+        return certificates[0]
     bounds: dict[str, Move] = {}
-    for column in found[0].bounds:
-        known = [b for c in found if isinstance(b := c.bounds.get(column), Surveyed)]
-        if not known:
-            return found[0]
+    for column in certificates[0].bounds:
+        surveyed = [b for c in certificates if isinstance(b := c.bounds.get(column), Surveyed)]
+        if not surveyed:
+            return certificates[0]
         # A group's share of epsilon must cover all surveys that it rests on.
-        fewest = min(b.groups for b in known)
-        known = [b for b in known if b.groups == fewest]
-        surveys = tuple(s for b in known for s in b.surveys)
-        each, groups = min(b.each for b in known), fewest
+        fewest = min(b.groups for b in surveyed)
+        surveyed = [b for b in surveyed if b.groups == fewest]
+        surveys = tuple(s for b in surveyed for s in b.surveys)
+        each, groups = min(b.each for b in surveyed), fewest
         if request.protection.replace:
             swapped = _swapped(request, column)
             surveys = tuple(_replaced(s, grows=swapped is not None) for s in surveys)
@@ -96,11 +96,11 @@ def _least(found: list[Certificate], request: Request) -> Certificate:
             groups = 2 * fewest if request.release.exact.keys else fewest
         bounds[column] = Surveyed(surveys, each, groups)
     return replace(
-        found[0],
-        analysis=", ".join(c.analysis for c in found),
+        certificates[0],
+        analysis=", ".join(c.analysis for c in certificates),
         bounds=bounds,
-        claims=tuple(dict.fromkeys(x for c in found for x in c.claims)),
-        derivation=tuple(step for c in found for step in c.derivation),
+        claims=tuple(dict.fromkeys(x for c in certificates for x in c.claims)),
+        derivation=tuple(step for c in certificates for step in c.derivation),
     )
 
 

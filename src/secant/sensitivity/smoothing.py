@@ -72,13 +72,13 @@ def largest_until(
         if low == high:
             return left - rate * low
         # No value between two ends is above the right end's, discounted as the left end is.
-        found = right - rate * low
+        largest = right - rate * low
         if low and degree < math.inf:
             far = min(max(degree / rate, low), high)
-            found = min(found, left + degree * math.log(far / low) - rate * far)
+            largest = min(largest, left + degree * math.log(far / low) - rate * far)
         if convex and left > -math.inf and right - left < _STEEPEST:
-            found = min(found, left - rate * low + _chord(right - left, high - low, rate))
-        return found
+            largest = min(largest, left - rate * low + _chord(right - left, high - low, rate))
+        return largest
 
     best = max(log_at(0), log_at(last) - rate * last)
     waiting = [(-most_in(0, last), 0, last)]
@@ -152,8 +152,8 @@ class _Boxes:
         self.rate = rate
 
     def _log(self, point: Sequence[float]) -> float:
-        found = sum(part * math.prod(map(pow, point, powers)) for part, powers in self.parts)
-        return math.log(found) if found else -math.inf
+        value = sum(part * math.prod(map(pow, point, powers)) for part, powers in self.parts)
+        return math.log(value) if value else -math.inf
 
     def at(self, point: Split) -> float:
         """Give the value at a point."""

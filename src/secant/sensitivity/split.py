@@ -66,12 +66,12 @@ def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
             hint="ask for counts, sums or averages instead",
         )
     first = outcome[0]
-    place = getattr(first.node, "span", None)
+    span = getattr(first.node, "span", None)
     return Refused(
         "REF-101",
         "this query cannot be made private as written",
         text=text,
-        span=place if isinstance(place, Span) else None,
+        span=span if isinstance(span, Span) else None,
         details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
         hint=first.hint,
     )
@@ -114,20 +114,20 @@ def prepare(
     inside = _in_window(plan, context)
     if inside is not None:
         return (inside,)
-    split = Split(context, _taken(plan, catalog))
+    split = Split(context, _reserved_names(plan, catalog))
     try:
-        rest = split.visit(plan)
+        remainder = split.visit(plan)
     except Exposed as exposed:
         return tuple(split.refusals) if split.refusals else RawRows(exposed.scan)
     for step in AFTER:
-        outcome = step(rest, split.bounded)
+        outcome = step(remainder, split.bounded)
         if isinstance(outcome, Refusal):
             return (outcome,)
-        rest = outcome
-    rest = in_public_order(rest, partial(has_distance, policy))
-    if context.touches(rest):  # the last wall before a plan runs without noise
+        remainder = outcome
+    remainder = in_public_order(remainder, partial(has_distance, policy))
+    if context.touches(remainder):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
-    return Decomposition(rest, tuple(split.bounded))
+    return Decomposition(remainder, tuple(split.bounded))
 
 
 class Exposed(Exception):  # noqa: N818 - control flow inside of this module
@@ -289,10 +289,10 @@ class Split:
         if borrowed_by(subquery.relation):
             if isinstance(subquery, n.InSubquery):
                 return None
-            asked = grouped(subquery, host, name, lambda r: not self.context.touches(r))
-            if asked is None or not self.context.touches(asked.aggregate):
+            subquery_grouped = grouped(subquery, host, name, lambda r: not self.context.touches(r))
+            if subquery_grouped is None or not self.context.touches(subquery_grouped.aggregate):
                 return None
-            released = self.visit(asked.aggregate)
+            released = self.visit(subquery_grouped.aggregate)
             if self._chosen(released):
                 return None
             last = self.bounded[-1].release
@@ -300,7 +300,7 @@ class Split:
             self.bounded[-1] = replace(
                 self.bounded[-1], release=replace(last, notes=(note, *last.notes))
             )
-            return asked.looked_up_in(released)
+            return subquery_grouped.looked_up_in(released)
         rows = self.visit(subquery.relation)
         if isinstance(subquery, n.InSubquery):
             return None if self._chosen(rows) else replace(subquery, relation=rows)
@@ -328,7 +328,7 @@ def bound_aggregate(
     return (enforced,) if isinstance(enforced, Refusal) else bound(enforced, context)
 
 
-def _taken(plan: n.Relation, catalog: Catalog) -> frozenset[str]:
+def _reserved_names(plan: n.Relation, catalog: Catalog) -> frozenset[str]:
     """Give names that releases must not have: a released table must not hide one of the engine's."""
     relations = (r for r in n.walk(plan) if isinstance(r, n.Relation))
     parts = (f.name.partition(".")[0] for r in relations for f in fields_of(r))
@@ -345,23 +345,27 @@ def _in_window(plan: n.Relation, context: Context) -> Refusal | None:
     return Refusal("portfolio", "rewrite.subquery", reason, hint, asking)
 
 
-def _with_real_counts(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
+def _with_real_counts(
+    remainder: n.Relation, bounded: list[CertifiedRelease]
+) -> n.Relation | Refusal:
     """Let softened counts, which are real numbers, stand where whole ones stood."""
-    return rest if all(b.softened is None for b in bounded) else with_reals(rest)
+    return remainder if all(b.softened is None for b in bounded) else with_reals(remainder)
 
 
-def _with_one_row(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
+def _with_one_row(remainder: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
     """Refuse scalar subqueries over several released groups."""
-    return many_released(rest, bounded) or rest
+    return many_released(remainder, bounded) or remainder
 
 
-def _without_failures(rest: n.Relation, bounded: list[CertifiedRelease]) -> n.Relation | Refusal:
+def _without_failures(
+    remainder: n.Relation, bounded: list[CertifiedRelease]
+) -> n.Relation | Refusal:
     """Put NULL in place of failures: the answer may be paid for, and one bad cell must not cost the others."""
-    rest = unfailing(rest)
-    verify(rest)
-    failing = still_failing(rest) if bounded else None
+    remainder = unfailing(remainder)
+    verify(remainder)
+    failing = still_failing(remainder) if bounded else None
     if failing is None:
-        return rest
+        return remainder
     reason = "what follows the release may fail after it is paid for"
     hint = "compute the subquery in FROM and join it"
     return Refusal("portfolio", "rewrite.subquery", reason, hint, failing)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.facts.keys import told_apart
+from secant.plan.facts.keys import distinguishing_columns
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.rewrites.measures import STEPS_OF_A_MOVE
@@ -50,13 +50,17 @@ def measure_bound(
     if call.function == "count":
         return "stability.count", Fraction(changed), f"{several(changed, 'row')}, 1 each"
     if call.function == "array_agg":
-        words = f"{several(changed, 'row')}, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
-        return "stability.moves", Fraction(changed * STEPS_OF_A_MOVE), words
+        description = (
+            f"{several(changed, 'row')}, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
+        )
+        return "stability.moves", Fraction(changed * STEPS_OF_A_MOVE), description
     high, low = ends_of_row(call, step)
     units = max(high, -low)
     rule = "stability.sum_distinct" if call.distinct else "stability.sum"
-    words = f"{several(changed, 'row')}, {amount(units * step)} each ({_clamps(call.argument)})"
-    return rule, Fraction(changed * units), words
+    description = (
+        f"{several(changed, 'row')}, {amount(units * step)} each ({_clamps(call.argument)})"
+    )
+    return rule, Fraction(changed * units), description
 
 
 def replaced_bound(
@@ -94,12 +98,12 @@ def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction
             "stability.unknown", call, f"{call.function} has no rule", "use count or sum"
         )
     assert call.argument is not None
-    found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
-    if not found.bounded:
+    interval = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
+    if not interval.bounded:
         raise CannotBound("stability.sum", call, "the summand is not clamped", "declare a range")
     # the plan may sum whole multiples of the step
     unit = Fraction(1) if isinstance(call.argument, n.Quantize) else step
-    low, high = (min(Fraction(0), *found.ends()), max(Fraction(0), *found.ends()))
+    low, high = (min(Fraction(0), *interval.ends()), max(Fraction(0), *interval.ends()))
     return -Fraction(-high // unit), Fraction(low // unit)
 
 
@@ -124,15 +128,15 @@ def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:
 def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
     """Whether a unit has at most one row in each group: unit and keys tell all rows apart (stability.length)."""
     keys = {k.expression.name for k in aggregate.keys if isinstance(k.expression, n.Column)}
-    apart = told_apart(aggregate.input)
+    apart = distinguishing_columns(aggregate.input)
     return apart is not None and bool(units) and any(apart <= keys | {u} for u in units)
 
 
 def _clamps(argument: n.Scalar) -> str:
     held = n.holds(argument, n.Clamp)
     ends = [(x.low, x.high) for x in n.walk(argument) if isinstance(x, n.Clamp)] if held else []
-    told = dict.fromkeys(f"[{show_scalar(low)}, {show_scalar(high)}]" for low, high in ends)
-    return f"clamped to {' and '.join(told)}" if told else "as clamped"
+    intervals = dict.fromkeys(f"[{show_scalar(low)}, {show_scalar(high)}]" for low, high in ends)
+    return f"clamped to {' and '.join(intervals)}" if intervals else "as clamped"
 
 
 def _each_of(groups: int) -> str:

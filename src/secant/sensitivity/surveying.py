@@ -52,22 +52,22 @@ def surveyed(
     release, name = request.release, request.protection.name
     try:
         _only_rows_that_add_up(request, rules)
-        found = count(request)
-        if found is None:
+        counted = count(request)
+        if counted is None:
             step = Step(rules.public, "no table of this protection is read", "0 rows differ")
             still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
             return Certificate(analysis, name, still, 0, 0, 0, (), (step,))
         bounds: dict[str, Surveyed] = {}
-        steps = [found.why] if found.keys is None else [found.why, found.keys]
+        steps = [counted.why] if counted.keys is None else [counted.why, counted.keys]
         for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
             each = each_row(call, measure.step)
-            bounds[measure.column] = Surveyed((found.survey,), each, found.groups)
+            bounds[measure.column] = Surveyed((counted.survey,), each, counted.groups)
             value = f"moves by at most {amount(each * measure.step)} for each row that differs"
-            steps.append(Step(rules.measures, measure.words, value, (found.why,)))
+            steps.append(Step(rules.measures, measure.words, value, (counted.why,)))
     except CannotBound as verdict:
         return verdict.refusal(analysis)
-    claims = in_order(found.claims)
-    return Certificate(analysis, name, bounds, 0, found.groups, 0, claims, tuple(steps))
+    claims = in_order(counted.claims)
+    return Certificate(analysis, name, bounds, 0, counted.groups, 0, claims, tuple(steps))
 
 
 def _only_rows_that_add_up(request: Request, rules: Rules) -> None:
@@ -89,7 +89,7 @@ def _only_rows_that_add_up(request: Request, rules: Rules) -> None:
         )
 
 
-def only_known_keys(release: MeasuredAggregate, *, rule: str) -> None:
+def require_listed_keys(release: MeasuredAggregate, *, rule: str) -> None:
     """Turn away keys that are chosen privately: which groups there are would move with the noise."""
     if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
         raise CannotBound(

@@ -56,15 +56,15 @@ class Conversation:
         """Answer a question, unless it would go beyond the cap. One at a time, so that none slips past it."""
         question = _question(sql, epsilon, error)
         with self._lock:
-            told = self._service.stored(self._user, question)
-            if told is None:
+            stored_answer = self._service.stored(self._user, question)
+            if stored_answer is None:
                 for part in self.price(sql, epsilon, error)["guarantee"]:
                     self._check(part["protection"], part["epsilon"])
-                told = self._service.ask(self._user, question).result()
-                for part in [] if told.reused else told.answer.guarantee:
+                stored_answer = self._service.ask(self._user, question).result()
+                for part in [] if stored_answer.reused else stored_answer.answer.guarantee:
                     name = part["protection"]
                     self._spent[name] = self._spent.get(name, Fraction(0)) + _exact(part["epsilon"])
-        return {**views.answer_view(told), "left_in_this_conversation": self._left()}
+        return {**views.answer_view(stored_answer), "left_in_this_conversation": self._left()}
 
     def _check(self, protection: str, epsilon: float) -> None:
         """Refuse what would go beyond the cap."""
@@ -134,36 +134,36 @@ def build(service: Service, name: str, cap: Number) -> Any:
 
     def tables() -> list[dict[str, Any]]:
         """List tables and columns, their types, declared ranges and values, and which are public. Free."""
-        found: list[dict[str, Any]] = told(talk.tables)
-        return found
+        view: list[dict[str, Any]] = told(talk.tables)
+        return view
 
     def price(sql: str, epsilon: float | None = None, error: str | None = None) -> dict[str, Any]:
         """Say what a question costs and how exact its answer will be. Free.
 
         Give `epsilon` (0.1 is little, 1 is much), or `error`, such as "50" or "5%", to find the least epsilon for it.
         """
-        found: dict[str, Any] = told(lambda: talk.price(sql, epsilon, error))
-        return found
+        view: dict[str, Any] = told(lambda: talk.price(sql, epsilon, error))
+        return view
 
     def ask(sql: str, epsilon: float | None = None, error: str | None = None) -> dict[str, Any]:
         """Answer a question and spend its price; the same question again is free."""
-        found: dict[str, Any] = told(lambda: talk.ask(sql, epsilon, error))
-        return found
+        answer: dict[str, Any] = told(lambda: talk.ask(sql, epsilon, error))
+        return answer
 
     def budget() -> dict[str, Any]:
         """Say what is left to spend. Free."""
-        found: dict[str, Any] = told(talk.budget)
-        return found
+        view: dict[str, Any] = told(talk.budget)
+        return view
 
     def streams() -> list[dict[str, Any]]:
         """List declared streams. Free."""
-        found: list[dict[str, Any]] = told(talk.streams)
-        return found
+        view: list[dict[str, Any]] = told(talk.streams)
+        return view
 
     def stream(name: str) -> dict[str, Any]:
         """Give the series of a stream that has begun, with its ends. Free."""
-        found: dict[str, Any] = told(lambda: talk.stream(name))
-        return found
+        view: dict[str, Any] = told(lambda: talk.stream(name))
+        return view
 
     for tool in (tables, price, ask, budget, streams, stream):
         server.tool()(tool)

@@ -19,8 +19,8 @@ from secant.ledger.store import Ledger
 class Anchored:
     """The anchor that is kept elsewhere, if the owner named a place for it."""
 
-    def __init__(self, place: Path | None) -> None:
-        self._place = place
+    def __init__(self, path: Path | None) -> None:
+        self._place = path
         self._lock = threading.Lock()
         self._checked: Anchor | None = None
 
@@ -28,22 +28,22 @@ class Anchored:
         """Raise BUD-007 if the ledger does not go through the anchor; looks at the file each time."""
         if self._place is None:
             return
-        known = self._read(self._place)
-        if known is None:
+        anchor = self._read(self._place)
+        if anchor is None:
             self.move(ledger)  # the first start with this place
             return
         with self._lock:
-            if known == self._checked:
+            if anchor == self._checked:
                 return
-        if not ledger.goes_through(known):
+        if not ledger.goes_through(anchor):
             raise forgotten(
-                f"the ledger does not go through the anchor kept elsewhere, record {known.sequence}: "
+                f"the ledger does not go through the anchor kept elsewhere, record {anchor.sequence}: "
                 "charges are lost",
                 hint="an old copy was put back: restore the newest one; if it is whole, write down why and "
                 "remove the anchor kept elsewhere",
             )
         with self._lock:
-            self._checked = known
+            self._checked = anchor
 
     def check_writable(self) -> None:
         """Raise BUD-002 where the anchor could not be moved now."""
@@ -65,9 +65,9 @@ class Anchored:
         with self._lock:
             self._checked = reached
 
-    def _read(self, place: Path) -> Anchor | None:
+    def _read(self, path: Path) -> Anchor | None:
         try:
-            return read_anchor_at(place)
+            return read_anchor_at(path)
         except OSError as error:
             raise _unwritten() from error
 

@@ -40,7 +40,7 @@ from secant.service.opened import Opened, Openings, version_of
 from secant.service.origin import Origin
 from secant.service.queue import FairQueue
 from secant.service.readiness import Check, Readiness
-from secant.service.remembered import Remembered, Told, other_request
+from secant.service.remembered import Remembered, Reply, other_request
 from secant.service.roles import allow, may
 from secant.service.settings import Settings
 from secant.service.store import check_printable, check_writable, open_store
@@ -52,9 +52,9 @@ from secant.service.tickets import (
     check_text,
     digest_of,
     is_same,
-    known_as,
     noted,
     options_of,
+    plan_key,
     planned,
     request_of,
 )
@@ -75,8 +75,8 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        place = ledger_place(load_policy(settings.policy))
-        self.users = Users(open_store(place))
+        location = ledger_place(load_policy(settings.policy))
+        self.users = Users(open_store(location))
         self.logins = Logins(self.users, settings.logins)
         self.metrics = Metrics()
         self.remembered = Remembered(self.users.store, settings.reuse, settings.history)
@@ -111,7 +111,7 @@ class Service:
         heard: Heard = lambda kind, fields: None,
         by: Origin | None = None,
     ) -> Ticket:
-        """Ask; the ticket's result is a `Told`. `key` makes sure that the same request is charged once at most."""
+        """Ask; the ticket's result is a `Reply`. `key` makes sure that the same request is charged once at most."""
         self._allow(user, "ask")
         check_text(question)
         check_printable("an idempotency key", key, 200)
@@ -130,13 +130,13 @@ class Service:
                     raise other_request()
                 return same
         try:
-            told = self._at_once(ticket, reuse)
+            result = self._at_once(ticket, reuse)
         except BaseException:
             self._forget(ticket, unsent=False)  # the key is not ours to give back
             raise
-        if told is not None:
+        if result is not None:
             self._forget(ticket, unsent=False)
-            ticket.future.set_result(told)
+            ticket.future.set_result(result)
             return ticket
         return self._queued(ticket, lambda: self._asked(ticket, reuse, heard), heard)
 
@@ -219,8 +219,8 @@ class Service:
         if ticket is None or not (ticket.user == user or may(user, "cancel all")):
             raise UsageError("USE-001", "there is no such question, or it has ended")
         if ticket.user != user:
-            said = by or Origin(actor=user.name)
-            self.users.audit.note("question canceled", ticket.user.name, ticket_id, said)
+            origin = by or Origin(actor=user.name)
+            self.users.audit.note("question canceled", ticket.user.name, ticket_id, origin)
         ticket.interrupt.stop()
         ticket.future.cancel()  # one that waits ends here
 
@@ -250,7 +250,7 @@ class Service:
             with self._openings.taken() as opened:
                 yield opened.connection
         except SecantError as error:
-            raise _told(error, user) from None
+            raise _for_user(error, user) from None
 
     def ready(self) -> bool:
         """Say whether questions can be answered now."""
@@ -319,11 +319,11 @@ class Service:
         if unsent and ticket.key:
             self.remembered.drop(ticket.user.name, ticket.key)
 
-    def _asked(self, ticket: Ticket, reuse: bool, heard: Heard) -> Told:
+    def _asked(self, ticket: Ticket, reuse: bool, heard: Heard) -> Reply:
         assert ticket.question is not None
         question, user = ticket.question, ticket.user
 
-        def answered() -> Told:
+        def answered() -> Reply:
             heard("running", {"id": ticket.ticket_id})
             with self._limited(ticket), self._openings.taken() as opened:
                 ledger = opened.connection.ledger
@@ -331,10 +331,10 @@ class Service:
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version) if reuse else None
                 ticket.kept = key is not None or bool(ticket.key)
-                told = self._reused(opened, ticket, key)
-                if told is not None:
-                    self._settle(ticket, told, "reused")
-                    return told
+                result = self._reused(opened, ticket, key)
+                if result is not None:
+                    self._settle(ticket, result, "reused")
+                    return result
                 try:
                     answer = opened.connection.sql(
                         question.text,
@@ -345,9 +345,9 @@ class Service:
                     )
                     # Before anybody sees the answer: a copy of the ledger from before it is noticed from now on.
                     self._anchored.move(ledger)
-                    told = Told(answer, reused=False, released_at=_now())
-                    self._settle(ticket, told, "answered", stored_as=key)
-                    return told
+                    result = Reply(answer, reused=False, released_at=_now())
+                    self._settle(ticket, result, "answered", stored_as=key)
+                    return result
                 finally:
                     self._let_others_look(key)
 
@@ -358,7 +358,7 @@ class Service:
         try:
             return work()
         except SecantError as error:
-            leaving = _told(error, ticket.user)
+            leaving = _for_user(error, ticket.user)
         except Exception as error:  # the last door: an unexpected text may quote data
             if debugging():
                 raise
@@ -378,45 +378,45 @@ class Service:
 
     # ── answers that are there already ───────────────────────────────────────────────────────────
 
-    def _at_once(self, ticket: Ticket, reuse: bool) -> Told | None:
+    def _at_once(self, ticket: Ticket, reuse: bool) -> Reply | None:
         """Give without waiting what a request with its key got before, or a stored answer of the very text."""
         if ticket.key:
-            told = self.remembered.begin(ticket.user.name, ticket.key, request_of(ticket))
-            if told is not None:
-                return told
+            result = self.remembered.begin(ticket.user.name, ticket.key, request_of(ticket))
+            if result is not None:
+                return result
         assert ticket.question is not None
-        told = self.stored(ticket.user, ticket.question) if reuse else None
-        if told is not None:
-            self._settle(ticket, told, "reused")
-        return told
+        result = self.stored(ticket.user, ticket.question) if reuse else None
+        if result is not None:
+            self._settle(ticket, result, "reused")
+        return result
 
-    def stored(self, user: User, question: Question) -> Told | None:
+    def stored(self, user: User, question: Question) -> Reply | None:
         """Give a stored answer, where the very text was planned before."""
         if self.settings.reuse.version.startswith("column"):
             return None  # somebody must look at the column first
         try:
             with self._openings.taken() as opened:
-                if known_as(question) not in opened.plans:
+                if plan_key(question) not in opened.plans:
                     return None
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version)
-                told = None if key is None else self.remembered.answer(key)
-                return None if told is None else self._with_budget(opened, told)
+                result = None if key is None else self.remembered.answer(key)
+                return None if result is None else self._with_budget(opened, result)
         except SecantError:
             return None  # what is wrong is said where the question runs
 
-    def _reused(self, opened: Opened, ticket: Ticket, key: str | None) -> Told | None:
+    def _reused(self, opened: Opened, ticket: Ticket, key: str | None) -> Reply | None:
         """Give a stored answer; wait for one that somebody else is making right now."""
         while key is not None:
-            told = self.remembered.answer(key)
-            if told is not None:
-                return self._with_budget(opened, told)
+            result = self.remembered.answer(key)
+            if result is not None:
+                return self._with_budget(opened, result)
             with self._lock:
-                made = self._asked_now.get(key)
-                if made is None:
+                running = self._asked_now.get(key)
+                if running is None:
                     self._asked_now[key] = threading.Event()
                     return None
-            ticket.interrupt.wait(made, None)
+            ticket.interrupt.wait(running, None)
             ticket.interrupt.check()
         return None
 
@@ -427,7 +427,7 @@ class Service:
             if event is not None:
                 event.set()
 
-    def _with_budget(self, opened: Opened, told: Told) -> Told:
+    def _with_budget(self, opened: Opened, told: Reply) -> Reply:
         """Show what is left now beside an answer of before."""
         left = opened.connection.budget.of(told.answer.budget)
         return replace(told, answer=replace(told.answer, budget=left), reused=True)
@@ -448,7 +448,7 @@ class Service:
     # ── what is noted ────────────────────────────────────────────────────────────────────────────
 
     def _settle(
-        self, ticket: Ticket, told: Told, outcome: str, *, stored_as: str | None = None
+        self, ticket: Ticket, told: Reply, outcome: str, *, stored_as: str | None = None
     ) -> None:
         """Make durable what was answered: for history, for reuse, and for a request that comes again."""
         assert ticket.question is not None
@@ -485,18 +485,18 @@ class Service:
 def share_name(policy: Policy, user: User) -> str:
     """Give the name under which the policy limits a user: in another case of letters it is the same person."""
     named = {name for p in policy.protections for name in p.analysts}
-    spelled = sorted(name for name in named if name.casefold() == user.name.casefold())
-    if len(spelled) > 1:
+    names = sorted(name for name in named if name.casefold() == user.name.casefold())
+    if len(names) > 1:
         raise PolicyError(
             "POL-002",
             "the policy spells the analyst of a share in two ways",
-            details=tuple(spelled),
+            details=tuple(names),
             hint="spell the name alike in all protections",
         )
-    return spelled[0] if spelled else user.name
+    return names[0] if names else user.name
 
 
-def _told(error: SecantError, user: User) -> SecantError:
+def _for_user(error: SecantError, user: User) -> SecantError:
     """Give an error as the user may see it: where files are is for the owner."""
     if error.code in ("POL-001", "POL-002", "POL-005", "BAK-001") and not may(user, "change users"):
         _log.error("questions cannot be answered: %s %s", error.code, error.message)

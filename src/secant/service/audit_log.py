@@ -86,12 +86,12 @@ class AuditLog:
     def latest(self, *, most: int = 1000) -> list[Entry]:
         """Give the latest lines, newest first."""
         with self._store.reading() as rows:
-            found = rows.all(
+            entries = rows.all(
                 "SELECT at, kind, who, about, actor, address, token, request, way"
                 " FROM audit ORDER BY at DESC LIMIT ?",
                 most,
             )
         return [
-            Entry(datetime.fromtimestamp(at, UTC), kind, who, about, Origin(*rest))
-            for at, kind, who, about, *rest in found
+            Entry(datetime.fromtimestamp(at, UTC), kind, who, about, Origin(*origin))
+            for at, kind, who, about, *origin in entries
         ]

@@ -54,8 +54,8 @@ class Logins:
 
     def begin(self, name: str) -> Exchange:
         """Begin a SCRAM exchange. Every name has a verifier; counts as nothing until `finish`."""
-        found = self._users.found(name)
-        user, verifier = found if found is not None else (None, nobodys(self._salt(name)))
+        stored = self._users.found(name)
+        user, verifier = stored if stored is not None else (None, nobodys(self._salt(name)))
         return Exchange(name, verifier, user)
 
     def finish(
@@ -133,9 +133,9 @@ class Logins:
         own = self._users.failures_key(name, by.address)
         shared = self._users.address_key(by.address)
         with self._users.store.writing() as rows:
-            times, latest = _known(rows, own)
+            times, latest = _failures_of(rows, own)
             # Of an address the end of its debt is kept: each failure adds some seconds to it.
-            all_times, ends = _known(rows, shared)
+            all_times, ends = _failures_of(rows, shared)
             debt = max(ends, now) + ADDRESS_SECONDS
             wait = max(
                 latest + _waiting(times) - now, debt - now - ADDRESS_FAILURES * ADDRESS_SECONDS
@@ -146,7 +146,7 @@ class Logins:
                 _put(rows, own, self._users.failures_of(name), times + 1, now)
                 _put(rows, shared, "", all_times + 1, debt)
         if wait > 0:
-            self._users.audit.note_limited("login locked", self._written(name), by=by)
+            self._users.audit.note_limited("login locked", self._log_name(name), by=by)
             raise _later(
                 "AUT-003",
                 "too many logins have failed from this address",
@@ -155,7 +155,7 @@ class Logins:
             )
 
     def _refused(self, name: str, kind: str, by: Origin) -> AccessError:
-        self._users.audit.note_limited(f"{kind} refused", self._written(name), by=by)
+        self._users.audit.note_limited(f"{kind} refused", self._log_name(name), by=by)
         return AccessError(
             "AUT-001",
             "the login is refused",
@@ -178,11 +178,11 @@ class Logins:
         )
         return replace(user, since=now)
 
-    def _written(self, name: str) -> str:
+    def _log_name(self, name: str) -> str:
         """Give how the log names who could not log in."""
-        found = self._users.found(name)
-        if found is not None:
-            return found[0].name
+        stored = self._users.found(name)
+        if stored is not None:
+            return stored[0].name
         return f"?{self._salt(name).hex()[:8]}"
 
     def _salt(self, name: str) -> bytes:
@@ -192,9 +192,9 @@ class Logins:
 
 def _later(code: str, message: str, hint: str, seconds: int) -> AccessError:
     """Make a refusal that ends by itself after some seconds."""
-    found = AccessError(code, message, hint=hint)
-    found.retry_after = seconds
-    return found
+    error = AccessError(code, message, hint=hint)
+    error.retry_after = seconds
+    return error
 
 
 def _too_many() -> AccessError:
@@ -209,7 +209,7 @@ def _waiting(times: int) -> float:
     return float(min(LONGEST_WAIT, 2.0 ** min(times - FREE_FAILURES, 30)))
 
 
-def _known(rows: Rows, key: str) -> tuple[int, float]:
+def _failures_of(rows: Rows, key: str) -> tuple[int, float]:
     row = rows.one("SELECT times, latest FROM failures WHERE key = ?", key)
     return (0, 0.0) if row is None else (row[0], row[1])
 

@@ -29,9 +29,9 @@ class Metrics:
 
     def took(self, seconds: float) -> None:
         """Note how long a question took from asking to answer."""
-        place = next((i for i, end in enumerate(SECONDS) if seconds <= end), len(SECONDS))
+        index = next((i for i, end in enumerate(SECONDS) if seconds <= end), len(SECONDS))
         with self._lock:
-            self._classes[place] += 1
+            self._classes[index] += 1
             self._seconds += seconds
 
     def text(self, gauges: Mapping[str, float], spent: Mapping[str, float]) -> str:

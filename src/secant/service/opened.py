@@ -87,10 +87,10 @@ class Openings:
 
     def _seen(self) -> State:
         """Look at the files of policy and data; the policy is read again only where its file has changed."""
-        place = self._settings.policy
-        state = state_of([place])
+        path = self._settings.policy
+        state = state_of([path])
         if self._files is None or self._files[0] != state:
-            self._files = (state, load_policy(place))
+            self._files = (state, load_policy(path))
         files = self._data_files(self._files[1])
         return state if files is None else (*state, *state_of(files))
 
@@ -158,10 +158,10 @@ def check_version(version: str, policy: Policy) -> None:
     )
 
 
-def period_of(written: str) -> int | None:
+def period_of(text: str) -> int | None:
     """Read a length of time in seconds: `15 minutes`, `1 day`; None if it is none."""
-    found = re.fullmatch(r"([1-9][0-9]{0,5}) (second|minute|hour|day|week)s?", written)
-    return None if found is None else int(found[1]) * SECONDS[found[2]]
+    match = re.fullmatch(r"([1-9][0-9]{0,5}) (second|minute|hour|day|week)s?", text)
+    return None if match is None else int(match[1]) * SECONDS[match[2]]
 
 
 def version_of(opened: Opened, version: str) -> str | None:

@@ -29,12 +29,12 @@ UNKNOWN = Origin()
 def network_of(address: str) -> str:
     """Give the network that one client can be taken to have: an IPv4 address, or the /64 of an IPv6 address."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
         # Whoever has one address of a /64 has all of them: counting each alone would count nothing.
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

@@ -93,8 +93,8 @@ class FairQueue:
             return self._change.wait_for(lambda: not self._running, seconds)
 
     def _serve(self) -> None:
-        while (taken := self._next()) is not None:
-            who, future, work = taken
+        while (task := self._next()) is not None:
+            who, future, work = task
             try:
                 if future.set_running_or_notify_cancel():
                     try:
@@ -102,7 +102,7 @@ class FairQueue:
                     except BaseException as error:  # noqa: BLE001 - raised where it is waited for
                         future.set_exception(error)
             finally:
-                del future, work, taken  # a thread that waits must not keep an answer in memory
+                del future, work, task  # a thread that waits must not keep an answer in memory
                 with self._change:
                     self._running[who] -= 1
                     if not self._running[who]:

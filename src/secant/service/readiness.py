@@ -73,11 +73,11 @@ class Readiness:
         return future
 
     def _look(self, checks: tuple[Check, ...], future: Future[Findings]) -> None:
-        found = Findings({check.name: _holds(check) for check in checks})
+        findings = Findings({check.name: _holds(check) for check in checks})
         with self._lock:
             if self._found is not None and self._found[1] is future:
                 self._found = (self._now() + HOLDS, future)
-        future.set_result(found)
+        future.set_result(findings)
 
 
 def _holds(check: Check) -> bool:

@@ -37,7 +37,7 @@ _log = logging.getLogger("secant.service")
 
 
 @frozen
-class Told:
+class Reply:
     """An answer, and whether it was there before."""
 
     answer: Answer
@@ -47,7 +47,7 @@ class Told:
 
 
 @frozen
-class Asked:
+class PastQuestion:
     """A question of the history."""
 
     ticket_id: str
@@ -75,19 +75,19 @@ class Remembered:
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────────
 
-    def answer(self, key: str) -> Told | None:
+    def answer(self, key: str) -> Reply | None:
         """Give a stored answer that may still be given."""
         with self._store.reading() as rows:
             row = rows.one(
                 "SELECT at, body FROM answers WHERE key = ? AND expires > ?", key, self._now()
             )
-        return None if row is None else Told(read_answer(row[1]), True, _moment(row[0]))
+        return None if row is None else Reply(read_answer(row[1]), True, _moment(row[0]))
 
     def keep(
         self,
         who: str,
         note: dict[str, Any],
-        told: Told,
+        result: Reply,
         *,
         outcome: str,
         ticket_id: str,
@@ -96,9 +96,9 @@ class Remembered:
     ) -> None:
         """Keep an answer: in the history, for reuse, and under the key of its request."""
         now = self._now()
-        charged = told.answer.release_id is not None and not told.reused
+        charged = result.answer.release_id is not None and not result.reused
         try:
-            body = write_answer(told.answer)
+            body = write_answer(result.answer)
         except TypeError as error:
             _log.warning("an answer is given once only: %s", error)
             body = ""
@@ -108,13 +108,17 @@ class Remembered:
                 rows.do("DELETE FROM answers WHERE key = ? OR expires <= ?", stored_as, now)
                 rows.do(
                     "INSERT INTO answers (key, at, expires, body, charged, size) VALUES (?, ?, ?, ?, ?, ?)",
-                    stored_as, told.released_at.timestamp(), now + self._reuse.keep_seconds, body,
+                    stored_as, result.released_at.timestamp(), now + self._reuse.keep_seconds, body,
                     int(charged), len(body) + _ROW_BYTES,
                 )  # fmt: skip
                 self._make_room(rows)
             if key and body:
-                kept = {"at": told.released_at.timestamp(), "reused": told.reused, "answer": body}
-                text = json.dumps(kept)
+                stored = {
+                    "at": result.released_at.timestamp(),
+                    "reused": result.reused,
+                    "answer": body,
+                }
+                text = json.dumps(stored)
                 rows.do(
                     "UPDATE requests SET state = ?, body = ?, size = ? WHERE who = ? AND key = ?",
                     "answered" if charged else "free", text, len(text) + _ROW_BYTES, who, key,
@@ -146,7 +150,7 @@ class Remembered:
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, who: str, key: str, digest: str) -> Told | None:
+    def begin(self, who: str, key: str, digest: str) -> Reply | None:
         """Note that a request begins; give its answer if it came before.
 
         Raises SRV-002 if the key belongs to another request, SRV-003 if it began and its end is not known, and the
@@ -170,8 +174,8 @@ class Remembered:
         if before != digest:
             raise other_request()
         if state in ("answered", "free"):
-            kept = json.loads(body)
-            return Told(read_answer(kept["answer"]), kept["reused"], _moment(kept["at"]))
+            stored = json.loads(body)
+            return Reply(read_answer(stored["answer"]), stored["reused"], _moment(stored["at"]))
         if state == "failed":
             raise _error(json.loads(body))
         raise ServiceError(
@@ -255,13 +259,13 @@ class Remembered:
 
     def history(
         self, who: str | None = None, *, most: int = 100, before: float | None = None
-    ) -> list[Asked]:
+    ) -> list[PastQuestion]:
         """Give a page of questions, newest first."""
         return self.page(who, most=most, before=before)[0]
 
     def page(
         self, who: str | None = None, *, most: int = 100, before: float | None = None
-    ) -> tuple[list[Asked], bool]:
+    ) -> tuple[list[PastQuestion], bool]:
         """Give a page of questions, newest first, one user's or everybody's, and whether there are older ones.
 
         A page ends after `most` questions, or where it would be too large; it has one question at least.
@@ -281,11 +285,13 @@ class Remembered:
                 )
             ]
             fitting = _fitting(sizes[:most], self._kept.page_bytes)
-            found = rows.all(
+            matching = rows.all(
                 f"SELECT id, at, who, outcome, body FROM questions {where} {order}",
                 *values, fitting,
             )  # fmt: skip
-        page = [Asked(i, _moment(at), w, o, json.loads(body)) for i, at, w, o, body in found]
+        page = [
+            PastQuestion(i, _moment(at), w, o, json.loads(body)) for i, at, w, o, body in matching
+        ]
         return page, fitting < len(sizes)
 
 
@@ -302,15 +308,15 @@ def _fitting(sizes: list[int], most: int) -> int:
 def cut(note: dict[str, Any], longest: int) -> dict[str, Any]:
     """Give a note whose texts are no longer than that; what was cut is named by its length and its digest."""
     text = note["text"]
-    asked = {
+    chosen = {
         name: value[:_LONGEST_CHOICE] if isinstance(value, str) else value
         for name, value in note.get("asked", {}).items()
     }
-    found = {**note, "asked": asked}
+    shortened = {**note, "asked": chosen}
     if len(text) > longest:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        found |= {"text": text[:longest], "cut": {"characters": len(text), "sha256": digest}}
-    return found
+        shortened |= {"text": text[:longest], "cut": {"characters": len(text), "sha256": digest}}
+    return shortened
 
 
 def other_request() -> ServiceError:

@@ -109,9 +109,9 @@ def analysis_for_connections(most: int) -> None:
     except ImportError:  # not on this system
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * most + 512
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most_allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    files_needed = 4 * most + 512
+    if soft != resource.RLIM_INFINITY and soft < files_needed:
+        most_allowed = files_needed if hard == resource.RLIM_INFINITY else min(files_needed, hard)
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most_allowed), hard))
 
@@ -119,8 +119,8 @@ def analysis_for_connections(most: int) -> None:
 def listen(port: Port) -> socket.socket:
     """Listen at an address, before anything else is begun: what is taken or forbidden is said at once."""
     try:
-        found = socket.getaddrinfo(port.host, port.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(port.host, port.port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = addresses[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -184,18 +184,18 @@ class Server:
 
 
 def _fronts(settings: Settings) -> list[Callable[[Service], Front]]:
-    found: list[Callable[[Service], Front]] = []
+    fronts: list[Callable[[Service], Front]] = []
     if settings.http.port is not None:
-        found.append(HttpFront)
+        fronts.append(HttpFront)
     if settings.postgres.port is not None:
         from secant.service.postgres.front import PostgresFront
 
-        found.append(PostgresFront)
-    if not found:
+        fronts.append(PostgresFront)
+    if not fronts:
         raise UsageError(
             "USE-001", "no front is switched on", hint="name a port under [http] or [postgres]"
         )
-    return found
+    return fronts
 
 
 @contextmanager
@@ -205,13 +205,13 @@ def ended_by_signal(*, reloads: bool = False) -> Iterator[Callable[..., None]]:
     Whoever asks while the service still starts is heard, too: nothing ends in the middle. Where it `reloads`, SIGHUP
     ends nothing, and calls what the function is given; where it was ignored before, as by `nohup`, it stays ignored.
     """
-    asked, again = threading.Event(), threading.Event()
+    stopping, again = threading.Event(), threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
-        (again if reloads and number == _HANG_UP else asked).set()
+        (again if reloads and number == _HANG_UP else stopping).set()
 
     def wait(reload: Callable[[], None] = lambda: None) -> None:
-        while not asked.wait(0.5):
+        while not stopping.wait(0.5):
             if again.is_set():
                 again.clear()
                 reload()

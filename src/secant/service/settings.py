@@ -163,34 +163,34 @@ class Settings(_Section):
 def load_settings(
     path: Path | None,
     environment: Mapping[str, str] | None = None,
-    given: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Read the file, then what the environment and the command line say instead of it."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if path is not None:
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
+            settings = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             raise UsageError(
                 "USE-001", f"the configuration {path} cannot be read as TOML"
             ) from None
         for key in ("policy", "anchor"):
-            _beside(found, key, path)
+            _beside(settings, key, path)
         for name, keys in (("tls", ("certificate", "key")), ("postgres", ("folder",))):
-            if isinstance(section := found.get(name), dict):
+            if isinstance(section := settings.get(name), dict):
                 for key in keys:
                     _beside(section, key, path)
     variables = os.environ if environment is None else environment
     if usual := variables.get("SECANT_POLICY"):
-        found.setdefault("policy", usual)  # a file that names another was itself named
+        settings.setdefault("policy", usual)  # a file that names another was itself named
     for name, value in sorted(variables.items()):
         if name.startswith(PREFIX):
-            _put(found, name.removeprefix(PREFIX).lower().split("__"), value)
-    for name, value in (given or {}).items():
+            _put(settings, name.removeprefix(PREFIX).lower().split("__"), value)
+    for name, value in (overrides or {}).items():
         if value is not None:
-            _put(found, name.split("."), value)
+            _put(settings, name.split("."), value)
     try:
-        return Settings.model_validate(found)
+        return Settings.model_validate(settings)
     except ValidationError as error:
         wrong = tuple(
             f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"
@@ -210,10 +210,10 @@ def _beside(section: dict[str, Any], key: str, path: Path) -> None:
         section[key] = path.parent / section[key]
 
 
-def _put(found: dict[str, Any], names: list[str], value: object) -> None:
+def _put(settings: dict[str, Any], names: list[str], value: object) -> None:
     for name in names[:-1]:
-        below = found.setdefault(name, {})
+        below = settings.setdefault(name, {})
         if not isinstance(below, dict):
             raise UsageError("USE-001", f"{name} is no section of the configuration")
-        found = below
-    found[names[-1]] = value
+        settings = below
+    settings[names[-1]] = value

@@ -128,12 +128,12 @@ def store_place(ledger: str | Path) -> str | Path:
 
 def open_store(ledger: str | Path) -> Store:
     """Open the store beside a ledger; make it if there is none. It begins without users."""
-    place = store_place(ledger)
-    if isinstance(place, Path):
-        return _Sqlite(place)
+    location = store_place(ledger)
+    if isinstance(location, Path):
+        return _Sqlite(location)
     from secant.service.store_postgres import PostgresStore  # the driver is an extra
 
-    return PostgresStore(place)
+    return PostgresStore(location)
 
 
 def prepared(rows: Rows) -> None:
@@ -193,8 +193,8 @@ class _SqliteRows:
         return self._connection.execute(statement, values).fetchall()
 
     def one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
-        found: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
-        return found
+        row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
+        return row
 
 
 class _Sqlite:

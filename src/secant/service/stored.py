@@ -28,7 +28,7 @@ _WRITE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     time: ("time", time.isoformat),
     timedelta: ("interval", lambda v: [v.days, v.seconds, v.microseconds]),
     bytes: ("bytes", lambda v: base64.b64encode(v).decode()),
-    tuple: ("tuple", lambda v: [_written(item) for item in v]),
+    tuple: ("tuple", lambda v: [_plain(item) for item in v]),
 }
 _RECORDS = {kind.__name__: kind for kind in (Account, Caution)}
 _READ: dict[str, Callable[[Any], Any]] = {
@@ -58,18 +58,18 @@ def read_answer(text: str) -> Answer:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    return {f.name: _written(getattr(record, f.name)) for f in dataclasses.fields(record)}
+    return {f.name: _plain(getattr(record, f.name)) for f in dataclasses.fields(record)}
 
 
-def _written(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
     if type(value) is list:
-        return [_written(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {"dict": [[_written(key), _written(item)] for key, item in value.items()]}
+        return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
     if type(value) in _RECORDS.values():
         return {"record": [type(value).__name__, _fields(value)]}
     kind = _WRITE.get(Fraction if isinstance(value, Fraction) else type(value))

@@ -22,7 +22,7 @@ from secant.records import frozen
 from secant.runtime.work import limited_work
 from secant.service.opened import Opened
 from secant.service.origin import UNKNOWN, Origin
-from secant.service.remembered import Told
+from secant.service.remembered import Reply
 from secant.service.users import User
 from secant.sql.bind import bind
 from secant.sql.query_context import query_context
@@ -93,17 +93,17 @@ def check_text(question: Question) -> None:
 
 def planned(opened: Opened, question: Question) -> str:
     """Give the digest of the normalized plan, so that spaces and comments make no other question."""
-    asked = known_as(question)
-    known = opened.plans.get(asked)
-    if known is None:
-        given, catalog = question.parameters or None, opened.connection.catalog
+    key = plan_key(question)
+    plan = opened.plans.get(key)
+    if plan is None:
+        parameters, catalog = question.parameters or None, opened.connection.catalog
         with query_context(question.text), limited_work():
-            text = canonical(bind(question.text, catalog, given))
-        known = digest_of([text])
+            text = canonical(bind(question.text, catalog, parameters))
+        plan = digest_of([text])
         if len(opened.plans) >= _MOST_PLANS:
             opened.plans.clear()
-        opened.plans[asked] = known
-    return known
+        opened.plans[key] = plan
+    return plan
 
 
 def is_same(one: Ticket, other: Ticket) -> bool:
@@ -117,7 +117,7 @@ def request_of(ticket: Ticket) -> str:
     return digest_of([ticket.question.text, _values(ticket.question), *options_of(ticket.question)])
 
 
-def known_as(question: Question) -> str:
+def plan_key(question: Question) -> str:
     """Name a question by its text and parameters alone, as plans are."""
     return digest_of([question.text, _values(question)])
 
@@ -137,16 +137,16 @@ def digest_of(parts: list[str | None]) -> str:
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def noted(question: Question, told: Told | None) -> dict[str, Any]:
+def noted(question: Question, result: Reply | None) -> dict[str, Any]:
     """Give what history keeps of a question: its text and its price, never its answer."""
     chosen = dict(zip(_CHOICES, options_of(question), strict=True))
-    asked = {name: value for name, value in chosen.items() if value is not None}
-    paid = [] if told is None or told.reused else told.answer.guarantee
+    options = {name: value for name, value in chosen.items() if value is not None}
+    paid = [] if result is None or result.reused else result.answer.guarantee
     return {
         "text": question.text,
-        "asked": asked,
+        "asked": options,
         "charged": [
             {name: p.get(name) for name in ("protection", "epsilon", "delta")} for p in paid
         ],
-        "release_id": None if told is None else told.answer.release_id,
+        "release_id": None if result is None else result.answer.release_id,
     }

@@ -55,15 +55,15 @@ def fingerprint(certificate: Path) -> str:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
-    found = x509.load_pem_x509_certificate(certificate.read_bytes())
-    return ":".join(f"{byte:02X}" for byte in found.fingerprint(hashes.SHA256()))
+    parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
+    return ":".join(f"{byte:02X}" for byte in parsed.fingerprint(hashes.SHA256()))
 
 
 def _is_over(certificate: Path) -> bool:
     from cryptography import x509
 
-    found = x509.load_pem_x509_certificate(certificate.read_bytes())
-    return bool(found.not_valid_after_utc < datetime.now(UTC) + timedelta(days=1))
+    parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
+    return bool(parsed.not_valid_after_utc < datetime.now(UTC) + timedelta(days=1))
 
 
 def _make(certificate: Path, key: Path, names: list[str]) -> None:
@@ -75,7 +75,7 @@ def _make(certificate: Path, key: Path, names: list[str]) -> None:
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "secant, self-made")])
     now = datetime.now(UTC)
-    made = (
+    built = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -87,22 +87,22 @@ def _make(certificate: Path, key: Path, names: list[str]) -> None:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(private, hashes.SHA256())
     )
-    written = private.private_bytes(
+    key_bytes = private.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
     key.unlink(missing_ok=True)
     with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(written)
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        file.write(key_bytes)
+    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
 
 
 def _names(x509: object, names: list[str]) -> list[object]:
-    found: list[object] = []
+    entries: list[object] = []
     for name in dict.fromkeys(names):
         try:
-            found.append(x509.IPAddress(ipaddress.ip_address(name)))  # type: ignore[attr-defined]
+            entries.append(x509.IPAddress(ipaddress.ip_address(name)))  # type: ignore[attr-defined]
         except ValueError:
-            found.append(x509.DNSName(name))  # type: ignore[attr-defined]
-    return found
+            entries.append(x509.DNSName(name))  # type: ignore[attr-defined]
+    return entries

@@ -51,40 +51,40 @@ class NewToken:
     parent: str = ""
 
 
-def make(rows: Rows, wanted: NewToken, now: float) -> tuple[str, str, float]:
+def make(rows: Rows, new: NewToken, now: float) -> tuple[str, str, float]:
     """Make a token; give it, its id, and when it ends."""
-    if not 0 < wanted.seconds <= LONGEST_TOKEN_DAYS * 86400:
+    if not 0 < new.seconds <= LONGEST_TOKEN_DAYS * 86400:
         raise UsageError("USE-001", f"a token lasts up to {LONGEST_TOKEN_DAYS} days")
-    check_printable("the note of a token", wanted.note, 100)
+    check_printable("the note of a token", new.note, 100)
     rows.do("DELETE FROM tokens WHERE expires <= ?", now)
-    until = now + wanted.seconds
-    if wanted.parent:
-        parent = rows.one("SELECT expires FROM tokens WHERE id = ?", wanted.parent)
+    until = now + new.seconds
+    if new.parent:
+        parent = rows.one("SELECT expires FROM tokens WHERE id = ?", new.parent)
         if parent is None:  # it was revoked while its request was on its way
             raise refused()
         until = min(until, parent[0])
-    _make_room(rows, wanted.holder, wanted.kind)
+    _make_room(rows, new.holder, new.kind)
     token, token_id = TOKEN_MARK + secrets.token_urlsafe(32), secrets.token_hex(6)
     rows.do(
         "INSERT INTO tokens (digest, id, holder, kind, note, created, expires, parent, maker)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        hashed(token), token_id, wanted.holder, wanted.kind, wanted.note, now, until,
-        wanted.parent, wanted.maker,
+        hashed(token), token_id, new.holder, new.kind, new.note, now, until,
+        new.parent, new.maker,
     )  # fmt: skip
     return token, token_id, until
 
 
 def _make_room(rows: Rows, holder: str, kind: str) -> None:
-    found = rows.all(
+    ids = rows.all(
         "SELECT id FROM tokens WHERE holder = ? AND kind = ? ORDER BY created", holder, kind
     )
-    if len(found) < MOST_TOKENS:
+    if len(ids) < MOST_TOKENS:
         return
     if kind == "token":
         raise UsageError(
             "USE-001", f"a user has up to {MOST_TOKENS} tokens", hint="revoke some that nobody uses"
         )
-    end(rows, "id = ?", found[0][0])
+    end(rows, "id = ?", ids[0][0])
 
 
 def end(rows: Rows, which: str, *values: object) -> int:

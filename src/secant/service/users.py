@@ -84,7 +84,7 @@ class Users:
     def remove(self, name: str, *, by: Origin = UNKNOWN) -> None:
         """Remove a user and every token they hold or made. What they have spent stays spent, under their name."""
         with self.store.writing() as rows:
-            key = _known(rows, name)
+            key = _key_of(rows, name)
             tokens.end_all(rows, key)
             rows.do("DELETE FROM users WHERE key = ?", key)
             self.audit.write(rows, "user removed", name, by=by)
@@ -94,7 +94,7 @@ class Users:
         check_password(password)
         verifier = verifier_of(password)
         with self.store.writing() as rows:
-            key = _known(rows, name)
+            key = _key_of(rows, name)
             rows.do(
                 "UPDATE users SET salt = ?, iterations = ?, stored_key = ?, server_key = ? WHERE key = ?",
                 *_columns(verifier), key,
@@ -106,7 +106,7 @@ class Users:
     def revoke_all(self, name: str, *, by: Origin = UNKNOWN) -> int:
         """End every session and token that a user holds or made; give how many. The password stays."""
         with self.store.writing() as rows:
-            ended = self._end_all(rows, _known(rows, name))
+            ended = self._end_all(rows, _key_of(rows, name))
             self.audit.write(rows, "all revoked", name, f"{ended} tokens ended", by)
         return ended
 
@@ -141,7 +141,7 @@ class Users:
         """Give a user another role."""
         _check_role(role)
         with self.store.writing() as rows:
-            rows.do("UPDATE users SET role = ? WHERE key = ?", role, _known(rows, name))
+            rows.do("UPDATE users SET role = ? WHERE key = ?", role, _key_of(rows, name))
             self.audit.write(rows, "role changed", name, role, by)
 
     def all(self) -> list[User]:
@@ -160,7 +160,7 @@ class Users:
             )
         if row is None:
             return None
-        salt, stored, server = (bytes.fromhex(row[place]) for place in (2, 4, 5))
+        salt, stored, server = (bytes.fromhex(row[index]) for index in (2, 4, 5))
         return User(row[0], row[1]), Verifier(salt, row[3], stored, server)
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────────
@@ -180,9 +180,9 @@ class Users:
         `parent` is the id of the token by whose right alone it is made: it lives no longer, and ends with it.
         """
         with self.store.writing() as rows:
-            key = _known(rows, user.name)
-            wanted = NewToken(key, by.actor.casefold(), kind, note, seconds, parent)
-            token, token_id, until = tokens.make(rows, wanted, self.now())
+            key = _key_of(rows, user.name)
+            new = NewToken(key, by.actor.casefold(), kind, note, seconds, parent)
+            token, token_id, until = tokens.make(rows, new, self.now())
             what = f"{token_id}, child of {parent}" if parent else token_id
             if kind != "session":
                 self.audit.write(rows, f"{kind} made", user.name, what, by)
@@ -210,13 +210,15 @@ class Users:
     def tokens(self, name: str | None = None) -> list[Token]:
         """Give the tokens that are good now, of one user or of all."""
         with self.store.reading() as rows:
-            found = rows.all(
+            records = rows.all(
                 "SELECT t.id, u.name, t.kind, t.note, t.expires, t.parent FROM tokens AS t"
                 " JOIN users AS u ON u.key = t.holder WHERE t.expires > ? ORDER BY t.created",
                 self.now(),
             )
-        told = [Token(i, who, kind, note, moment(end), up) for i, who, kind, note, end, up in found]
-        return [t for t in told if name is None or t.holder.casefold() == name.casefold()]
+        listed = [
+            Token(i, who, kind, note, moment(end), up) for i, who, kind, note, end, up in records
+        ]
+        return [t for t in listed if name is None or t.holder.casefold() == name.casefold()]
 
     def revoke(self, token_id: str, *, what: str = "token revoked", by: Origin = UNKNOWN) -> None:
         """Let the token of an id end now, and whatever it made."""
@@ -241,7 +243,7 @@ def _check_role(role: str) -> None:
         raise UsageError("USE-001", "there is no such role", hint=f"roles are {', '.join(ROLES)}")
 
 
-def _known(rows: Rows, name: str) -> str:
+def _key_of(rows: Rows, name: str) -> str:
     key = name.casefold()
     if not _NAME.fullmatch(name) or rows.one("SELECT 1 FROM users WHERE key = ?", key) is None:
         raise UsageError("USE-001", "there is no such user", hint="see `secant user list`")

@@ -82,7 +82,7 @@ def check_password(password: object) -> None:
         )
 
 
-def made_password() -> str:
+def generated_password() -> str:
     """Make a password that nobody tries out: 144 bits."""
     return secrets.token_urlsafe(18)
 

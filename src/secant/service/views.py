@@ -19,7 +19,7 @@ from secant.policy.policy import ColumnFacts
 from secant.release.answer import plain
 from secant.service.asking import Service, Ticket, share_name
 from secant.service.audit_log import Entry
-from secant.service.remembered import Asked, Told
+from secant.service.remembered import PastQuestion, Reply
 from secant.service.roles import allow, may
 from secant.service.tokens import Token
 from secant.service.users import User
@@ -27,12 +27,12 @@ from secant.service.users import User
 MOST_HISTORY = 1000
 
 
-def answer_view(told: Told) -> dict[str, Any]:
+def answer_view(result: Reply) -> dict[str, Any]:
     """Give an answer as `secant query --json` prints it, with where it comes from."""
     return {
-        **told.answer.to_dict(),
-        "reused": told.reused,
-        "released_at": told.released_at.isoformat(),
+        **result.answer.to_dict(),
+        "reused": result.reused,
+        "released_at": result.released_at.isoformat(),
     }
 
 
@@ -72,7 +72,7 @@ def history_view(
     until = None if before is None else _time(before)
     who = None if may(user, "see all") else user.name
     page, more = service.remembered.page(who, most=limit, before=until)
-    return [_asked(asked) for asked in page], more
+    return [_question_view(question) for question in page], more
 
 
 def tables_view(service: Service, user: User) -> list[dict[str, Any]]:
@@ -80,14 +80,14 @@ def tables_view(service: Service, user: User) -> list[dict[str, Any]]:
     allow(user, "see tables")
     with service.opened(user) as connection:
         policy, tables = connection.policy, connection.catalog.tables
-    found = []
+    views = []
     for name, table in sorted(tables.items()):
         covering = [p.name for p in policy.protections if name in tables_of(policy, p)]
         public = name in policy.public and not covering
         if not covering and not public:
             continue  # nobody may read it, so nobody is told of it
         facts = policy.facts(name)
-        found.append(
+        views.append(
             {
                 "table": table.name,
                 "public": public,
@@ -100,7 +100,7 @@ def tables_view(service: Service, user: User) -> list[dict[str, Any]]:
                 ],
             }
         )
-    return found
+    return views
 
 
 def function_names() -> list[str]:
@@ -113,11 +113,11 @@ def streams_view(service: Service, user: User) -> list[dict[str, Any]]:
     allow(user, "see tables")
     with service.opened(user) as connection:
         streams = connection.policy.streams
-        known = {s.name: connection.ledger.stream(s.name) for s in streams}
-    found = []
+        accounts = {s.name: connection.ledger.stream(s.name) for s in streams}
+    entries = []
     for s in streams:
-        account = known[s.name]
-        found.append(
+        account = accounts[s.name]
+        entries.append(
             {
                 "stream": s.name,
                 "query": s.query,
@@ -132,7 +132,7 @@ def streams_view(service: Service, user: User) -> list[dict[str, Any]]:
                 "through": None if account is None else account.through,
             }
         )
-    return found
+    return entries
 
 
 def running_view(tickets: list[Ticket], longest: int) -> list[dict[str, Any]]:
@@ -179,24 +179,24 @@ def token_view(token: Token) -> dict[str, Any]:
     }
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
+def _question_view(question: PastQuestion) -> dict[str, Any]:
     return {
-        "id": asked.ticket_id,
-        "time": asked.time.isoformat(),
-        "user": asked.who,
-        "outcome": asked.outcome,
-        **asked.note,
+        "id": question.ticket_id,
+        "time": question.time.isoformat(),
+        "user": question.who,
+        "outcome": question.outcome,
+        **question.note,
     }
 
 
 def _facts(facts: ColumnFacts) -> dict[str, Any]:
     """Give what the owner has said of a column; nothing of what was not said."""
-    told: Mapping[str, Any] = {
+    facts_shown: Mapping[str, Any] = {
         "range": None if facts.range is None else [_plain(v) for v in facts.range],
         "values": None if facts.values is None else [_plain(v) for v in facts.values],
         "step": None if facts.step is None else _plain(facts.step),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in facts_shown.items() if value is not None}
 
 
 def _plain(value: object) -> Any:

@@ -57,36 +57,36 @@ class Token:
 
 def tokens(text: str) -> Iterator[Token]:
     """Give the tokens of a text; one that lacks its closing quote is `broken` and reaches to the end."""
-    place = 0
-    while place < len(text):
-        opened = _DOLLAR.match(text, place)
+    position = 0
+    while position < len(text):
+        opened = _DOLLAR.match(text, position)
         if opened:
             closing = text.find(opened[0], opened.end())
             end = len(text) if closing < 0 else closing + len(opened[0])
-            yield Token("broken" if closing < 0 else "string", text[place:end], place)
-            place = end
+            yield Token("broken" if closing < 0 else "string", text[position:end], position)
+            position = end
             continue
-        match = _TOKEN.match(text, place)
+        match = _TOKEN.match(text, position)
         assert match is not None, "the last alternative fits every character"
         kind = match.lastgroup or "sign"
         end = match.end()
         if kind == "comment":
-            end = _after_comment(text, place)
+            end = _after_comment(text, position)
             if end < 0:
-                yield Token("broken", text[place:], place)
+                yield Token("broken", text[position:], position)
                 return
         elif kind == "sign" and match[0] in "'\"":
-            yield Token("broken", text[place:], place)
+            yield Token("broken", text[position:], position)
             return
         elif kind != "space":
-            yield Token("string" if kind == "escaped" else kind, match[0], place)
-        place = end
+            yield Token("string" if kind == "escaped" else kind, match[0], position)
+        position = end
 
 
-def _after_comment(text: str, place: int) -> int:
+def _after_comment(text: str, position: int) -> int:
     """Give the place behind a comment, which may hold others; -1 where it does not end."""
     depth = 0
-    for part in _COMMENT_PART.finditer(text, place):
+    for part in _COMMENT_PART.finditer(text, position):
         depth += 1 if part[0] == "/*" else -1
         if depth == 0:
             return part.end()
@@ -95,10 +95,10 @@ def _after_comment(text: str, place: int) -> int:
 
 def statements(text: str) -> list[tuple[Token, ...]]:
     """Split a text at its semicolons; empty statements are left out."""
-    found: list[list[Token]] = [[]]
+    parts: list[list[Token]] = [[]]
     for token in tokens(text):
         if token.kind == "sign" and token.text == ";":
-            found.append([])
+            parts.append([])
         else:
-            found[-1].append(token)
-    return [tuple(part) for part in found if part]
+            parts[-1].append(token)
+    return [tuple(part) for part in parts if part]

@@ -38,13 +38,13 @@ def placeholders(text: str) -> list[Piece]:
     return [piece for piece in pieces(text) if piece.kind == "placeholder"]
 
 
-def named_values(text: str, written: Sequence[str]) -> Parameters | None:
+def named_values(text: str, assignments: Sequence[str]) -> Parameters | None:
     """Read values as words of a command line: in order, or as NAME=VALUE where the text names its placeholders."""
-    if not written:
+    if not assignments:
         return None
     if not any(p.text.startswith(":") or p.text[1:].isidentifier() for p in placeholders(text)):
-        return list(written)
-    pairs = [word.partition("=") for word in written]
+        return list(assignments)
+    pairs = [word.partition("=") for word in assignments]
     if bad := next((word for word, equals, _ in pairs if not equals), None):
         raise _unfit(text, None, f"the parameter {bad[:60]} has no name", "write NAME=VALUE")
     return {name.strip().lstrip(":$"): value for name, _, value in pairs}
@@ -53,13 +53,13 @@ def named_values(text: str, written: Sequence[str]) -> Parameters | None:
 def filled(text: str, parameters: Parameters | None, dialect: str) -> list[Token]:
     """Give the parser's tokens of a text, with literals for its placeholders."""
     reader = Dialect.get_or_raise(dialect)
-    written = placeholders(text) if parameters or _BEGINNING.search(text) else []
-    if not written and not parameters:
+    marks = placeholders(text) if parameters or _BEGINNING.search(text) else []
+    if not marks and not parameters:
         return list(reader.tokenize(text))
-    values = _values(text, written, parameters)
+    values = _values(text, marks, parameters)
     # A question mark is read alike wherever it stands; spaces keep the places of what comes after.
     plain = list(text)
-    for piece in written:
+    for piece in marks:
         plain[piece.start : piece.end] = "?".ljust(len(piece.text))
     return list(_with_literals(text, reader.tokenize("".join(plain)), values))
 
@@ -72,12 +72,12 @@ def _how_to_give(piece: Piece) -> str:
 
 
 def _values(
-    text: str, written: list[Piece], parameters: Parameters | None
+    text: str, marks: list[Piece], parameters: Parameters | None
 ) -> dict[int, tuple[str, object]]:
     """Give for the place of each placeholder what it is called and its value; every value must be used."""
     if parameters is None:
         raise _unfit(
-            text, written[0], f"there is no value for {written[0].text}", _how_to_give(written[0])
+            text, marks[0], f"there is no value for {marks[0].text}", _how_to_give(marks[0])
         )
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping)):
         raise _unfit(text, None, "parameters are neither a list nor a mapping", "give [value, …]")
@@ -85,23 +85,23 @@ def _values(
         raise _unfit(text, None, f"there are more than {MOST} parameters", "put them into a table")
     named = isinstance(parameters, Mapping)
     keys: list[Any] = []
-    for number, piece in enumerate(written):
+    for number, piece in enumerate(marks):
         name = piece.text[1:]
         keys.append(number if piece.text == "?" else int(name) - 1 if name.isdecimal() else name)
         if isinstance(keys[-1], str) is not named:
-            wanted = "a list" if named else "a mapping from names to values"
-            raise _unfit(text, piece, f"{piece.text} needs {wanted} of parameters", "")
-    if not named and len({piece.text == "?" for piece in written}) > 1:
-        raise _unfit(text, written[0], "? and $1 cannot stand in one query", "number all of them")
-    held = {str(k): v for k, v in parameters.items()} if isinstance(parameters, Mapping) else {}
-    given: dict[Any, object] = held if named else dict(enumerate(parameters))
-    for key, piece in zip(keys, written, strict=True):
-        if key not in given:
+            expected = "a list" if named else "a mapping from names to values"
+            raise _unfit(text, piece, f"{piece.text} needs {expected} of parameters", "")
+    if not named and len({piece.text == "?" for piece in marks}) > 1:
+        raise _unfit(text, marks[0], "? and $1 cannot stand in one query", "number all of them")
+    by_name = {str(k): v for k, v in parameters.items()} if isinstance(parameters, Mapping) else {}
+    values: dict[Any, object] = by_name if named else dict(enumerate(parameters))
+    for key, piece in zip(keys, marks, strict=True):
+        if key not in values:
             raise _unfit(text, piece, f"there is no value for {piece.text}", _how_to_give(piece))
-    if unused := [key for key in given if key not in set(keys)]:
+    if unused := [key for key in values if key not in set(keys)]:
         called = unused[0] if named else f"number {unused[0] + 1}"
         raise _unfit(text, None, f"no placeholder takes the parameter {called}", "leave it out")
-    return {p.start: (p.text, given[key]) for p, key in zip(written, keys, strict=True)}
+    return {p.start: (p.text, values[key]) for p, key in zip(marks, keys, strict=True)}
 
 
 def _with_literals(
@@ -150,10 +150,17 @@ def _list_after(
     read: Sequence[Token], position: int, values: dict[int, tuple[str, object]]
 ) -> int | None:
     """Give the place of the list in `= ANY(?)`, which drivers send for a list of values."""
-    found = read[position : position + len(_ANY)]
-    if tuple(token.token_type for token in found) != _ANY or found[3].start not in values:
+    tokens_after = read[position : position + len(_ANY)]
+    if (
+        tuple(token.token_type for token in tokens_after) != _ANY
+        or tokens_after[3].start not in values
+    ):
         return None
-    return found[3].start if isinstance(values[found[3].start][1], (list, tuple)) else None
+    return (
+        tokens_after[3].start
+        if isinstance(values[tokens_after[3].start][1], (list, tuple))
+        else None
+    )
 
 
 def _one_of(text: str, token: Token, called: str, value: Any) -> Iterator[Token]:
@@ -198,17 +205,17 @@ def _literal(text: str, token: Token, called: str, value: object) -> Iterator[To
             )
 
 
-def _number(token: Token, written: str, *, negative: bool) -> Iterator[Token]:
+def _number(token: Token, text: str, *, negative: bool) -> Iterator[Token]:
     if negative:
         yield _like(token, TokenType.DASH, "-")
-    yield _like(token, TokenType.NUMBER, written)
+    yield _like(token, TokenType.NUMBER, text)
 
 
-def _moment(token: Token, written: str, kind: TokenType) -> Iterator[Token]:
+def _moment(token: Token, text: str, kind: TokenType) -> Iterator[Token]:
     for part, shown in (
         (TokenType.VAR, "CAST"),
         (TokenType.L_PAREN, "("),
-        (TokenType.STRING, written),
+        (TokenType.STRING, text),
         (TokenType.ALIAS, "AS"),
         (kind, kind.name),
         (TokenType.R_PAREN, ")"),

@@ -55,9 +55,9 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
             "SQL-001", "the text is not valid Unicode", hint="look for broken characters"
         ) from None
     try:
-        words = filled(text, parameters, dialect)
-        check_shape(words)
-        read = Dialect.get_or_raise(dialect).parser().parse(words, text)
+        tokens = filled(text, parameters, dialect)
+        check_shape(tokens)
+        read = Dialect.get_or_raise(dialect).parser().parse(tokens, text)
         statements = [s for s in read if s is not None]
     except ParseError as error:
         raise _syntax_error(text, error) from None
@@ -121,9 +121,9 @@ def _syntax_error(text: str, error: ParseError) -> SqlError:
 def _saying(description: str, text: str, span: Span | None) -> str:
     marked = "" if span is None else text[span.start : span.end].strip()
     here = marked if 0 < len(marked) <= 40 and marked.isprintable() else "what stands"
-    for pattern, words in _SAYINGS:
-        if found := pattern.match(description.rstrip(".")):
-            return words.format(*found.groups(), here=here)
+    for pattern, template in _SAYINGS:
+        if match := pattern.match(description.rstrip(".")):
+            return template.format(*match.groups(), here=here)
     return "the syntax is wrong"
 
 
@@ -184,7 +184,7 @@ def span_of(node: exp.Expression) -> Span | None:
     return Span(min(starts), max(ends) + 1) if starts else None
 
 
-def written(node: exp.Expression, text: str) -> str:
+def function_name(node: exp.Expression, text: str) -> str:
     """Name a function as its writer did, where the text tells; the parser's own name for it may be another."""
     if isinstance(node, exp.Dot):  # a function of a schema
         return f"{node.this.name}.{node.expression.name}"[:60]

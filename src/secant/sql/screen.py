@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from secant.errors import SqlError
 from secant.sql.limits import MAX_DEPTH, MAX_JOINS, MAX_NODES, too_large
-from secant.sql.parse import form_of, span_of, written
+from secant.sql.parse import form_of, function_name, span_of
 
 VOLATILE = (
     exp.Rand, exp.Randn, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime,
@@ -76,7 +76,7 @@ def _screen_node(node: exp.Expression, text: str) -> None:
         raise _refuse(
             node,
             text,
-            f"{written(node, text)} gives another value each time",
+            f"{function_name(node, text)} gives another value each time",
             "write the value as a constant",
         )
     if name in FILE_NAMES or isinstance(node, _READING_FILES):

@@ -40,23 +40,23 @@ def read_script(text: str) -> tuple[Statement, ...]:
             pieces.append([])
         else:
             pieces[-1].append(token)
-    written = [piece for piece in pieces if piece]
-    if len(written) > MAX_STATEMENTS:
-        message = f"the script has {len(written)} statements; at most {MAX_STATEMENTS} are read"
+    nonempty = [piece for piece in pieces if piece]
+    if len(nonempty) > MAX_STATEMENTS:
+        message = f"the script has {len(nonempty)} statements; at most {MAX_STATEMENTS} are read"
         raise SqlError("SQL-007", message, hint="split the script")
     statements: list[Statement] = []
-    for piece in written:
-        found = _statement(text, piece, len([s for s in statements if s.kind == "question"]))
-        if any(s.name == found.name for s in statements):
-            raise _wrong(text, piece[0], f"{found.name} is defined twice", "use another name")
-        statements.append(found)
+    for piece in nonempty:
+        statement = _statement(text, piece, len([s for s in statements if s.kind == "question"]))
+        if any(s.name == statement.name for s in statements):
+            raise _wrong(text, piece[0], f"{statement.name} is defined twice", "use another name")
+        statements.append(statement)
     if all(s.kind == "view" for s in statements):
         hint = "add a SELECT, or RELEASE t AS SELECT ..."
         raise SqlError("SQL-005", "the script releases nothing", hint=hint)
     return tuple(statements)
 
 
-def _statement(text: str, piece: Sequence[Token], asked: int) -> Statement:
+def _statement(text: str, piece: Sequence[Token], questions: int) -> Statement:
     head = piece[0]
     if head.is_word("CREATE"):
         at = 1
@@ -69,7 +69,7 @@ def _statement(text: str, piece: Sequence[Token], asked: int) -> Statement:
     if head.is_word("RELEASE"):
         return _named(text, piece, 1, "release")
     if head.is_word("SELECT", "WITH", "FROM", "VALUES") or head.text == "(":
-        return _whole(text, piece, 0, "question", f"answer{asked + 1}", ())
+        return _whole(text, piece, 0, "question", f"answer{questions + 1}", ())
     raise _wrong(text, head, f"{head.text[:40]} is not accepted in a script", f"write {_FORMS}")
 
 

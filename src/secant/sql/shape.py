@@ -17,7 +17,7 @@ from secant.sql.limits import MAX_DEPTH, too_deep, too_large
 
 MAX_UNCONDITIONED = 12
 """JOINs without ON or USING: each doubles the work of the parser."""
-MAX_TAKEN_APART = 2 * MAX_DEPTH
+MAX_NESTED = 2 * MAX_DEPTH
 """Results of calls and brackets of which a part is taken: a chain of them costs the parser its square."""
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
@@ -30,14 +30,14 @@ _OPERANDS = frozenset({
 """What ends a row of words of which each may open a level of its own: NOT, minus, CASE, FROM, DESCRIBE, ARRAY <."""
 
 
-def check_shape(words: Sequence[Token]) -> None:
+def check_shape(tokens: Sequence[Token]) -> None:
     """Return if a parser can be let loose on these words; refuse otherwise."""
     waiting = [0]
     """For each open bracket, how many JOINs wait for their conditions."""
     cases = row = types = apart = unconditioned = 0
     free = False  # whether the next JOIN takes no condition
     before: TokenType | None = None
-    for word in words:
+    for word in tokens:
         kind = word.token_type
         row = 0 if kind in _OPERANDS else row + 1
         if kind in _OPENING:
@@ -64,7 +64,7 @@ def check_shape(words: Sequence[Token]) -> None:
         before = kind
         if max(len(waiting) - 1 + cases, row, types) > MAX_DEPTH:
             raise too_deep()
-        if apart > MAX_TAKEN_APART:
+        if apart > MAX_NESTED:
             raise too_large()
     if unconditioned + sum(waiting) > MAX_UNCONDITIONED:
         raise SqlError(

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from secant.accuracy.target_error import Wanted, wanted_of
+from secant.accuracy.target_error import TargetError, target_of
 from secant.errors import PolicyError, UsageError
 from secant.ledger.amounts import DELTA_UNITS, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
@@ -33,9 +33,9 @@ class Question:
     text: str
     parameters: Parameters | None
     epsilon: Fraction | None
-    error: Wanted | None
+    error: TargetError | None
     attacker: Attacker | None
-    most: Wanted | None
+    most: TargetError | None
     """The largest error that is allowed; None where all are."""
     deltas: Mapping[str, Fraction]
     level: Fraction
@@ -93,14 +93,14 @@ def ask(
         )
     confidence = level_of(as_written(level, what="level", code="USE-004"))
     held = protections_in_force(policy, protection)
-    wanted = None if error is None else wanted_of(error, "error")
+    target = None if error is None else target_of(error, "error")
     amount = None
     if epsilon is not None:
         amount = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
     deltas = deltas_of(held, delta)
-    most = None if max_error is None else wanted_of(max_error, "max_error")
+    most = None if max_error is None else target_of(max_error, "max_error")
     return Question(
-        text, parameters, amount, wanted, aim, most, deltas, confidence, held, analyst, data
+        text, parameters, amount, target, aim, most, deltas, confidence, held, analyst, data
     )
 
 
@@ -112,17 +112,17 @@ def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict
     if delta is None:
         shares = {p.name: p.delta / 100 for p in protections}
         return {name: x if x * DELTA_UNITS >= 1 else Fraction(0) for name, x in shares.items()}
-    asked = delta_of(as_written(delta, what="delta", code="USE-003"))
-    return {p.name: asked for p in protections}
+    value = delta_of(as_written(delta, what="delta", code="USE-003"))
+    return {p.name: value for p in protections}
 
 
 def named_protection(policy: Policy, name: str) -> Protection:
     """Give the protection of a name, or say which there are."""
-    found = policy.protection(name)
-    if found is None:
-        known = ", ".join(p.name for p in policy.protections)
-        raise UsageError("USE-005", f"there is no protection {name!r}", hint=f"there are: {known}")
-    return found
+    result = policy.protection(name)
+    if result is None:
+        names = ", ".join(p.name for p in policy.protections)
+        raise UsageError("USE-005", f"there is no protection {name!r}", hint=f"there are: {names}")
+    return result
 
 
 def protections_in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:

@@ -39,15 +39,15 @@ def charged_before(ledger: Ledger) -> dict[str, Charged]:
     Sums since the beginning, also of a budget that comes back: answers are not forgotten. What a tighter composition
     prints as spent so far depends on the answers and is no promise; only its budget is (attack.read).
     """
-    found = {}
+    charged = {}
     for name, balance in ledger.balances().items():
         summed = balance.lifetime
-        found[name] = Charged(
+        charged[name] = Charged(
             Fraction(summed.epsilon, EPSILON_UNITS),
             Fraction(summed.delta, DELTA_UNITS),
             Fraction(summed.gamma, DELTA_UNITS),
         )
-    return found
+    return charged
 
 
 @frozen
@@ -127,7 +127,7 @@ def _nothing_left(limit: GuessLimit) -> Refused:
 
 
 def with_attacker(
-    told: Explanation,
+    explanation: Explanation,
     attacker: str,
     policy: Policy,
     catalog: Catalog,
@@ -135,8 +135,8 @@ def with_attacker(
     charged: Mapping[str, Charged] | None,
 ) -> Explanation:
     """Add to an explanation what the answer would let somebody guess."""
-    asked = parse_attacker(attacker)
-    guarantee = told.record["guarantee"]
-    report = attack_report(asked, policy, guarantee, catalog, reads=job.reads, charged=charged)
-    text = "\n".join([told.text, *attack_lines(asked, report)])
-    return replace(told, text=text, record={**told.record, "attacker": report})
+    aim = parse_attacker(attacker)
+    guarantee = explanation.record["guarantee"]
+    report = attack_report(aim, policy, guarantee, catalog, reads=job.reads, charged=charged)
+    text = "\n".join([explanation.text, *attack_lines(aim, report)])
+    return replace(explanation, text=text, record={**explanation.record, "attacker": report})

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from secant.accuracy.forecast import Forecast, forecast
-from secant.accuracy.target_error import held, least_epsilon, refuse_above
+from secant.accuracy.target_error import least_epsilon, meets_target, refuse_above
 from secant.errors import Refused
 from secant.release.release_plan import ReleasePlan
 from secant.runtime.work import limited_work
@@ -47,7 +47,7 @@ def find_epsilon(
             return False
         with limited_work():
             known = forecast(release, snapshot.session, snapshot.policy, snapshot.facts)
-        return held(known, error.most(release, known, snapshot.policy, snapshot.facts))
+        return meets_target(known, error.most(release, known, snapshot.policy, snapshot.facts))
 
     return least_epsilon(reaches)
 

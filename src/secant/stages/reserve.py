@@ -44,5 +44,5 @@ def charges_of(noise: NoisePlan) -> list[Charge]:
 
 def note_of(job: ReleasePlan) -> dict[str, Any]:
     """What the ledger keeps of a release: the shape, never the answer."""
-    found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
-    return {"measures": sum(found)}
+    counts = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
+    return {"measures": sum(counts)}

@@ -101,8 +101,8 @@ def aggregate(
         rank_mechanisms(statistic, inner),
         inner,
         # the function sees what is missing as NaN: a block where that fails, or gives no number, counts as empty
-        read=lambda given: block_results(
-            function, numbers_of(given, columns=columns), pieces, scale, other, seconds
+        read=lambda raw: block_results(
+            function, numbers_of(raw, columns=columns), pieces, scale, other, seconds
         ),
         guarantee=guarantee_of(terms),
     )
@@ -113,8 +113,8 @@ def _blocks(blocks: int | None, epsilon: Fraction, size: int | None) -> int:
         if count_of(blocks, "blocks") > MOST_BLOCKS:
             raise UsageError("USE-001", f"more than {MOST_BLOCKS} blocks are not made")
         return blocks
-    wanted = min(max(math.ceil(_EXPONENT / epsilon), 11), MOST_BLOCKS)
-    return wanted if size is None else max(1, min(wanted, size // _FEWEST_ROWS))
+    target = min(max(math.ceil(_EXPONENT / epsilon), 11), MOST_BLOCKS)
+    return target if size is None else max(1, min(target, size // _FEWEST_ROWS))
 
 
 def _columns(values: object) -> int | None:
@@ -138,11 +138,11 @@ def block_results(
         rows[order[start:end]]
         for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     ]
-    found = results_of(function, parts, seconds)
-    known = np.array([np.nan if result is None else result for result in found])
+    results = results_of(function, parts, seconds)
+    numbers = np.array([np.nan if result is None else result for result in results])
     steps = np.full(blocks, empty, dtype=np.int64)
-    good = np.isfinite(known)
-    steps[good] = scale.snap(known[good])
+    good = np.isfinite(numbers)
+    steps[good] = scale.snap(numbers[good])
     return steps
 
 
@@ -166,28 +166,28 @@ def _results_apart(
     function: Function, blocks: Sequence[Rows], seconds: float
 ) -> list[float | None]:
     """Let a child process work through the blocks; end it where one takes too long, and go on."""
-    found: list[float | None] = []
+    results: list[float | None] = []
     context = _forking()
-    while len(found) < len(blocks):
+    while len(results) < len(blocks):
         answers, sender = context.Pipe(duplex=False)
         child = context.Process(
-            target=_serve, args=(function, blocks[len(found) :], sender), daemon=True
+            target=_serve, args=(function, blocks[len(results) :], sender), daemon=True
         )
         child.start()
         sender.close()
         try:
-            while len(found) < len(blocks):
+            while len(results) < len(blocks):
                 if not answers.poll(seconds):
-                    found.append(None)
+                    results.append(None)
                     break
-                found.append(answers.recv())
+                results.append(answers.recv())
         except EOFError:  # the child died of this block
-            found.append(None)
+            results.append(None)
         finally:
             child.kill()
             child.join()
             answers.close()
-    return found
+    return results
 
 
 def check_time_limit(seconds: float) -> None:

@@ -21,10 +21,10 @@ from secant.stats.inputs import (
     Values,
     bounds_of,
     clamped,
+    decimal_of,
     numbers_of,
     public_number,
     values_of,
-    written,
 )
 from secant.stats.preprocessing.individual import individual_finding, whole_numbers, whole_variance
 from secant.stats.preprocessing.layers import bounded_layers
@@ -47,8 +47,8 @@ from secant.stats.preprocessing.variance import (
     bounded_variance,
     exact_variance,
     on_public_grid,
-    out_of_reach,
     variance_error_bound,
+    was_clamped,
 )
 from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
 from secant.stats.results import REPLACE, Neighbors
@@ -115,22 +115,22 @@ def bounded(
         if isinstance(limits, tuple) and len(limits) == len(numbers):
             limits = tuple(limit for limit, here in zip(limits, present, strict=True) if here)
         data = clamped(numbers[present], public)
-        found = _named(spec, data, limits, declared, center, layers=construction == "layers")
+        finding = _named(spec, data, limits, declared, center, layers=construction == "layers")
     else:
         assert callable(statistic)
         if public is not None:
             raise UsageError("USE-001", "bounds are for numbers; a function of any kind has none")
-        found = _any(statistic, _entries(values), limits, center)
+        finding = _any(statistic, _entries(values), limits, center)
     name = spec if isinstance(spec, str) else getattr(spec, "name", "function")
     return Bounded(
         name,
-        float(found.exact_value),
-        found.exact_value,
+        float(finding.exact_value),
+        finding.exact_value,
         _promise(limits, declared, halved, relation, spec),
-        found.error_bound,
-        found.exact,
-        found.reason,
-        found.proof,
+        finding.error_bound,
+        finding.exact,
+        finding.reason,
+        finding.proof,
         _LAYERS if construction == "layers" else _certain(spec, limits),
     )
 
@@ -198,9 +198,9 @@ def specified(
     if statistic == "quantile":
         if q is None:
             raise UsageError("USE-001", "a quantile needs q")
-        return quantile_statistic(written(q, "q"))
+        return quantile_statistic(decimal_of(q, "q"))
     if statistic == "trimmed_mean":
-        share = Fraction(1, 10) if trim is None else written(trim, "trim")
+        share = Fraction(1, 10) if trim is None else decimal_of(trim, "trim")
         return mean_statistic(share, "trimmed mean")
     if statistic == "mean":
         return mean_statistic()
@@ -215,19 +215,19 @@ def specified(
 def _limits(delta_f: Limits, halved: int) -> Fraction | tuple[Fraction, ...]:
     """Give Δ, or the Δ_i, for one entry that comes or goes."""
     if isinstance(delta_f, (list, tuple, np.ndarray)):
-        known: dict[Any, Fraction] = {}  # 100,000 people have few different limits
-        found = []
-        for given in delta_f:
-            own = known.get((type(given), given)) if isinstance(given, Hashable) else None
+        by_value: dict[Any, Fraction] = {}  # 100,000 people have few different limits
+        limits = []
+        for value in delta_f:
+            own = by_value.get((type(value), value)) if isinstance(value, Hashable) else None
             if own is None:
-                own = public_number(given, "delta_f") / halved
+                own = public_number(value, "delta_f") / halved
                 if own < 0:
                     raise UsageError("USE-001", "no limit in delta_f may be negative")
-                known[type(given), given] = own
-            found.append(own)
-        return tuple(found)
+                by_value[type(value), value] = own
+            limits.append(own)
+        return tuple(limits)
     single: Any = delta_f  # whatever else was passed is refused here
-    return positive(written(single, "delta_f"), "delta_f") / halved
+    return positive(decimal_of(single, "delta_f"), "delta_f") / halved
 
 
 def _declared(
@@ -244,11 +244,11 @@ def _declared(
             "one limit for each entry needs classes: all limits that anybody may have",
             hint="Those who are there do not tell how far somebody who joins may move the value.",
         )
-    found = _limits(list(classes), halved)
-    assert isinstance(found, tuple)
-    if not set(limits) <= set(found):
+    deltas = _limits(list(classes), halved)
+    assert isinstance(deltas, tuple)
+    if not set(limits) <= set(deltas):
         raise UsageError("USE-001", "delta_f holds a limit that is not among classes")
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(deltas)))
 
 
 def _center(
@@ -325,13 +325,13 @@ def _variance(ordered: Values, delta: Fraction) -> Finding:
         return Finding(
             target, float(target), _floor(target, delta), True, reason, "preprocess.variance"
         )
-    found = bounded_variance(whole, delta)
-    exact = found == target and not out_of_reach(whole)
+    exact_value = bounded_variance(whole, delta)
+    exact = exact_value == target and not was_clamped(whole)
     if exact:
         limit, reason = 0.0, "g was computed and equals f"
-    gap = max(float(target), float(np.var(ordered))) - float(found)
+    gap = max(float(target), float(np.var(ordered))) - float(exact_value)
     return Finding(
-        found,
+        exact_value,
         float(target),
         max(limit, gap) + _floor(target, delta),
         exact,
@@ -366,7 +366,8 @@ def _subset_pair(
 ) -> tuple[Finding, Finding]:
     own = _matching(limits, checked_size(entries))
     first, second = (
-        _subset_finding(found) for found in bounded_plane_subsets(function, entries, own, center)
+        _subset_finding(finding)
+        for finding in bounded_plane_subsets(function, entries, own, center)
     )
     return first, second
 
@@ -475,12 +476,12 @@ def bounded_plane_subsets(
 
 
 def _pair(function: Callable[[list[Any]], Sequence[float]], chosen: list[Any]) -> list[float]:
-    kept: list[Sequence[float]] = []
+    results: list[Sequence[float]] = []
 
     def first(entries: list[Any]) -> float:
-        kept.append(function(entries))
-        if len(kept[0]) != 2:
+        results.append(function(entries))
+        if len(results[0]) != 2:
             raise UsageError("USE-001", "the function must give two numbers")
-        return kept[0][0]
+        return results[0][0]
 
-    return [called(first, chosen), called(lambda _: kept[0][1], chosen)]
+    return [called(first, chosen), called(lambda _: results[0][1], chosen)]

@@ -75,12 +75,14 @@ class Allowance:
         one = "row"
         if self.protection.kind == "unit" and self.protection.unit is not None:
             one = f"unit of {'.'.join(self.protection.unit)}"
-        found = [f"no {one} under protection {self.name!r} has more than one of the values"]
+        assumptions = [f"no {one} under protection {self.name!r} has more than one of the values"]
         if self.in_proportion:
-            found.append("the epsilon beside each value is in proportion to what its unit gives")
+            assumptions.append(
+                "the epsilon beside each value is in proportion to what its unit gives"
+            )
         if self.not_covered:
-            found.append("the protections " + ", ".join(self.not_covered) + " are not meant")
-        return tuple(found)
+            assumptions.append("the protections " + ", ".join(self.not_covered) + " are not meant")
+        return tuple(assumptions)
 
     def reserve(
         self, epsilon: Fraction, delta: Fraction = Fraction(0), *, done: Done
@@ -95,13 +97,13 @@ class Allowance:
         if done.gamma:
             kind, note = "black box", {"kind": "black box"}
             event: Event = RandomEvent(epsilon, delta, done.gamma)
-            told: dict[str, Any] = {"gamma": done.gamma}
+            details: dict[str, Any] = {"gamma": done.gamma}
         else:
             kind, note = "statistic", {"statistic": done.name}
             event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
-            told = {"in proportion": self.in_proportion}
+            details = {"in proportion": self.in_proportion}
         charge = Charge.of(self.name, epsilon, delta, event=event)
-        facts = {"neighbors": self.neighbors, **told, **done.facts}
+        facts = {"neighbors": self.neighbors, **details, **done.facts}
         evidence = loose_evidence(kind, done.name, facts, done.noise, self.protection, price)
         return self.ledger().reserve([charge], analyst=self.analyst, note=note, evidence=evidence)
 
@@ -133,13 +135,13 @@ def neighbors_of(neighbors: object, budget: Allowance | None) -> Neighbors:
     own = budget.neighbors if budget is not None else ADD_REMOVE
     if neighbors is None:
         return own
-    for known in (ADD_REMOVE, REPLACE):
-        if neighbors == known:
-            if budget is not None and known != own:
+    for relation in (ADD_REMOVE, REPLACE):
+        if neighbors == relation:
+            if budget is not None and relation != own:
                 raise UsageError(
                     "USE-005", f"the protection {budget.name!r} is stated for {own} neighbors"
                 )
-            return known
+            return relation
     raise UsageError("USE-001", "neighbors are 'add-remove' or 'replace'")
 
 
@@ -175,14 +177,14 @@ def loose_evidence(
 
     Nobody names a version of loose values.
     """
-    told = {key: plain_value(value) for key, value in facts.items()}
+    values = {key: plain_value(value) for key, value in facts.items()}
     costs = {key: str(value) for key, value in zip(("epsilon", "delta"), price, strict=True)}
     documents = {
         "text": document({"text": f"{kind}: {name}", "parameters": None}),
-        "plan": document({"kind": kind, "name": name, "facts": told}),
+        "plan": document({"kind": kind, "name": name, "facts": values}),
         "policy": document({"protections": [plain_value(protection)]}),
         "certificate": document(
-            {"kind": kind, "name": name, "facts": told, "noise": _noise(noise), **costs}
+            {"kind": kind, "name": name, "facts": values, "noise": _noise(noise), **costs}
         ),
     }
     return Evidence(documents, software(), "")

@@ -89,7 +89,7 @@ def _size(values: object, relation: Neighbors, n: int | str | None) -> int | Non
     return len(values)
 
 
-def kept_values(values: object, scale: Scale, terms: Terms) -> Values:
+def clean_values(values: object, scale: Scale, terms: Terms) -> Values:
     """Give the numbers among values: others are left out, or count as the middle where their number is public."""
     middle = scale.value(Fraction(scale.top, 2))
     return values_of(values, missing=middle if terms.neighbors == REPLACE else None)
@@ -153,13 +153,13 @@ def release(
     cost: Cost
     done = Done(statistic.name, noise_of(way), {"top": scale.top, "q": statistic.q, "n": size})
     with paid(terms.budget, terms.epsilon, done) as cost, quiet():
-        steps = read(values) if read is not None else scale.snap(kept_values(values, scale, terms))
+        steps = read(values) if read is not None else scale.snap(clean_values(values, scale, terms))
         index = way.draw(steps)
     # clamped after the draw: whatever was drawn, a value outside the range is not meant
-    kept = min(max(index, Fraction(0)), Fraction(statistic.scale.top))
+    clamped = min(max(index, Fraction(0)), Fraction(statistic.scale.top))
     return Release(
         statistic=statistic.name,
-        value=statistic.scale.value(kept),
+        value=statistic.scale.value(clamped),
         error=way.bar(terms.level, size),
         guarantee=guarantee or guarantee_of(terms),
         cost=cost,

@@ -79,8 +79,8 @@ def decide_mechanism(
     open_to = [wanted] if wanted != "auto" else [f for f in families if f not in on_request]
     left = [families[family] for family in open_to]
     if not measure and len(left) == 1 and len(left[0]) == 1:
-        words = "as asked" if wanted != "auto" else "the only one for this statistic"
-        return Decision(left[0][0], words, (), public)
+        reason = "as asked" if wanted != "auto" else "the only one for this statistic"
+        return Decision(left[0][0], reason, (), public)
     data = examples(size, top)
     errors = {
         id(way): {name: way.expected(values) for name, values in data.items()}
@@ -88,9 +88,9 @@ def decide_mechanism(
         for way in group
     }
     best = {family: steadiest(group, errors) for family, group in families.items()}
-    found = tuple(Candidate(family, errors[id(way)]) for family, way in best.items())
+    candidates = tuple(Candidate(family, errors[id(way)]) for family, way in best.items())
     if wanted != "auto":
-        return Decision(best[wanted], "as asked", found, public)
+        return Decision(best[wanted], "as asked", candidates, public)
     rivals = [best[family] for family in open_to]
     way = steadiest(rivals, errors)
     worst = _worst(way, rivals, errors)
@@ -100,7 +100,7 @@ def decide_mechanism(
         why += (
             f"; {', '.join(on_request)} only if asked for: outliers move it farther than its noise"
         )
-    return Decision(way, why, found, public)
+    return Decision(way, why, candidates, public)
 
 
 class Stepping(Protocol):

@@ -60,8 +60,8 @@ def count(
         check_values(where, mask=True)
         check_lengths(values, where)
 
-    def read(given: object) -> Steps:
-        size = size_of(given)
+    def read(raw: object) -> Steps:
+        size = size_of(raw)
         if where is not None:
             mask = mask_of(where)
             if len(mask) != size:

@@ -111,8 +111,8 @@ def prepared_mechanism(
     )
 
     def answer(ordered: Steps) -> Fraction:
-        found = uniform_finding(spec, ordered.astype(np.float64), moves, start)
-        return found.exact_value
+        finding = uniform_finding(spec, ordered.astype(np.float64), moves, start)
+        return finding.exact_value
 
     return LaplaceMechanism(statistic, noise, answer, FAMILY, off=True)
 
@@ -170,7 +170,7 @@ def variance_statistic(scale: Scale, terms: Terms) -> Statistic:
 def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty: int) -> Statistic:
     """Give the mean without a share `trim` at each end, with what is proved of it."""
     relation, top = terms.neighbors, scale.top
-    kept = 1 - 2 * trim
+    remaining = 1 - 2 * trim
 
     def smooth(ordered: Steps, beta: Fraction) -> float:
         if trim:
@@ -184,9 +184,9 @@ def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty:
         Fraction(scale.top, STEPS),
         lambda ordered: trimmed_mean_of(ordered, trim, empty),
         None if global_only else smooth,
-        Fraction(top) if relation == ADD_REMOVE else _over(top / kept, terms),
+        Fraction(top) if relation == ADD_REMOVE else _over(top / remaining, terms),
         orders=_BY_SIZE,
-        size_bound=lambda size, beta: _shrinking(float(top / kept), size, beta, relation),
+        size_bound=lambda size, beta: _shrinking(float(top / remaining), size, beta, relation),
     )
 
 

@@ -149,10 +149,10 @@ def histogram(
     cost: Cost
     with paid(terms.budget, terms.epsilon, Done("histogram", noise)) as cost, quiet():
         if keys:
-            places = _places(labels_of(values), keys)
+            places = _indices(labels_of(values), keys)
         else:
-            found = numbers_of(values).tolist()
-            places = np.array([_bin(cuts, value) for value in found], dtype=np.int64)
+            numbers = numbers_of(values).tolist()
+            places = np.array([_bin(cuts, value) for value in numbers], dtype=np.int64)
         exact = np.bincount(places, minlength=bins + 1).tolist()
         drawn = [int(n) for n in noise.draw_many([Private(Fraction(n)) for n in exact])]
     amounts = [
@@ -199,8 +199,8 @@ class GroupReleases(Mapping[Any, Release]):
 
     def __str__(self) -> str:
         rows = [
-            f"  {group!s:<24} {found.value:.10g}  {found.error.words}"
-            for group, found in self.releases.items()
+            f"  {group!s:<24} {release.value:.10g}  {release.error.words}"
+            for group, release in self.releases.items()
         ]
         first = next(iter(self.releases.values()))
         paid = self.guarantee, self.cost, first.mechanism
@@ -211,7 +211,7 @@ class GroupReleases(Mapping[Any, Release]):
         """Give the result as plain values, for JSON."""
         return {
             "groups": [
-                {"group": group, **found.to_dict()} for group, found in self.releases.items()
+                {"group": group, **release.to_dict()} for group, release in self.releases.items()
             ],
             **closing_values(self.guarantee, self.cost),
         }
@@ -263,8 +263,8 @@ def group_by(
     terms = terms_of(one_row, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
     # a replaced row leaves one group and joins another, and both tell
     share = terms.epsilon if terms.neighbors == ADD_REMOVE else terms.epsilon / 2
-    given = {**options, "epsilon": share, "neighbors": ADD_REMOVE, "level": level}
-    _tried(function, given)
+    arguments = {**options, "epsilon": share, "neighbors": ADD_REMOVE, "level": level}
+    _tried(function, arguments)
     labels, values = _columns(data, by, column)
     check_labels(labels)
     if statistic != "count":
@@ -275,23 +275,25 @@ def group_by(
         paid(terms.budget, terms.epsilon, Done(f"{statistic} by group")) as cost,
         quiet(),
     ):
-        places = _places(labels_of(labels), keys)
+        places = _indices(labels_of(labels), keys)
         read = np.zeros(len(places)) if statistic == "count" else numbers(values)
         if len(read) != len(places):
             raise UsageError("USE-001", "each value needs one label")
-        found = {key: function(read[places == place], **given) for place, key in enumerate(keys)}
+        releases = {
+            key: function(read[places == index], **arguments) for index, key in enumerate(keys)
+        }
     promise = guarantee_of(terms)
     return GroupReleases(
-        {key: replace(one, guarantee=promise, cost=cost) for key, one in found.items()},
+        {key: replace(one, guarantee=promise, cost=cost) for key, one in releases.items()},
         promise,
         cost,
     )
 
 
-def _tried(function: Callable[..., Release], given: dict[str, Any]) -> None:
+def _tried(function: Callable[..., Release], arguments: dict[str, Any]) -> None:
     """Find mistakes in public terms before anything is charged: on no values."""
     try:
-        function([], **given)
+        function([], **arguments)
     except TypeError:
         raise UsageError(
             "USE-001", "the statistic does not take these options, or misses one that it needs"
@@ -308,8 +310,8 @@ def labels_of(labels: Any) -> list[Any]:
     """Give a column of labels as a list of Python's own values."""
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(labels, name):
-            found = getattr(labels, name)()
-            return list(found)
+            as_list = getattr(labels, name)()
+            return list(as_list)
     return list(labels)
 
 
@@ -331,28 +333,28 @@ def _columns(data: Any, by: Any, column: str | None) -> tuple[Any, Any]:
 def _public_list(listed: Any, what: str) -> list[Any]:
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
         raise UsageError("USE-001", f"{what} are a public list")
-    found = list(listed)
-    if not 0 < len(found) <= MOST_GROUPS:
+    keys = list(listed)
+    if not 0 < len(keys) <= MOST_GROUPS:
         raise UsageError("USE-001", f"{what} must be between 1 and {MOST_GROUPS}")
     try:
-        distinct = len(set(found))
+        distinct = len(set(keys))
     except TypeError:
         distinct = -1
-    if distinct != len(found):
+    if distinct != len(keys):
         raise UsageError("USE-001", f"{what} must be hashable, and each listed once")
-    return found
+    return keys
 
 
-def _places(labels: list[Any], keys: list[Any]) -> Any:
+def _indices(labels: list[Any], keys: list[Any]) -> Any:
     """Give the place of each label on the public list; of others, one beyond it."""
-    known = {key: place for place, key in enumerate(keys)}
+    index_of = {key: index for index, key in enumerate(keys)}
 
     def place(label: Any) -> int:
         try:
-            found: int = known.get(label, len(keys))
+            index: int = index_of.get(label, len(keys))
         except Exception:  # noqa: BLE001 - it has no hash, or no equality: whatever it is, it is not listed
             return len(keys)
-        return found
+        return index
 
     return np.array([place(label) for label in labels], dtype=np.int64)
 
@@ -360,10 +362,10 @@ def _places(labels: list[Any], keys: list[Any]) -> Any:
 def _edges(edges: Sequence[Number]) -> list[Fraction]:
     if isinstance(edges, (str, bytes)) or len(edges) < 2:
         raise UsageError("USE-001", "edges are two or more numbers, from left to right")
-    found = [public_number(edge, "an edge") for edge in edges]
-    if any(right <= left for left, right in pairwise(found)):
+    numbers = [public_number(edge, "an edge") for edge in edges]
+    if any(right <= left for left, right in pairwise(numbers)):
         raise UsageError("USE-001", "edges must grow from left to right")
-    return found
+    return numbers
 
 
 def _bin(cuts: list[Fraction], value: float) -> int:
@@ -371,5 +373,5 @@ def _bin(cuts: list[Fraction], value: float) -> int:
         return len(cuts) - 1
     if value == cuts[-1]:
         return len(cuts) - 2
-    place = bisect_right(cuts, value) - 1
-    return place if 0 <= place < len(cuts) - 1 else len(cuts) - 1
+    index = bisect_right(cuts, value) - 1
+    return index if 0 <= index < len(cuts) - 1 else len(cuts) - 1

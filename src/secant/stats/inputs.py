@@ -82,8 +82,8 @@ def mask_of(mask: object) -> Values:
     check_values(mask, what="a mask", mask=True)
     raw = _raw(mask)
     whole = isinstance(raw, np.ndarray) and raw.dtype.kind == "b"
-    found = numbers_of(raw.astype(np.float64) if whole else raw)
-    return np.where((found == 0) | (found == 1), found, np.nan)
+    numbers = numbers_of(raw.astype(np.float64) if whole else raw)
+    return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
 
 
 def check_values(
@@ -139,14 +139,14 @@ def clamped(values: Values, bounds: tuple[Fraction, Fraction] | None) -> Values:
     return np.clip(values, float(bounds[0]), float(bounds[1]))
 
 
-def written(value: Number, name: str) -> Fraction:
+def decimal_of(value: Number, name: str) -> Fraction:
     """Give the decimal number that a person wrote."""
     return as_written(value, what=name)
 
 
 def public_number(value: Number, name: str) -> Fraction:
     """Give a public parameter that floats can hold, as an exact rational."""
-    number = written(value, name)
+    number = decimal_of(value, name)
     if abs(number) > FAR:
         raise UsageError("USE-001", f"{name} is out of range")
     return number

@@ -124,11 +124,11 @@ class RankMechanism:
     def bar(self, level: Fraction, size: int | None) -> ErrorBar:
         """Count rows: how far they lie apart is private."""
         rows = self.ranks.rows(level)
-        place = {0: "below it", 1: "above it"}.get(int(self.ranks.target.q), "")
-        place = place if self.ranks.target.extreme else "between it and the true value"
-        words = f"with probability {float(level):g} at most {rows:.4g} "
-        words += f"{self.statistic.rows} lie {place}"
-        return ErrorBar(float(level), rows, "rows", words)
+        where = {0: "below it", 1: "above it"}.get(int(self.ranks.target.q), "")
+        where = where if self.ranks.target.extreme else "between it and the true value"
+        description = f"with probability {float(level):g} at most {rows:.4g} "
+        description += f"{self.statistic.rows} lie {where}"
+        return ErrorBar(float(level), rows, "rows", description)
 
     def curve(self, level: Fraction) -> Curve | None:
         """Give the density of the rank error where rows are evenly spaced."""
@@ -178,23 +178,23 @@ class SmoothMechanism:
     def expected(self, ordered: Steps) -> float:
         """Give the mean of the clamped noise, and how far the answer itself is off."""
         spread = smooth_spread(self.noise, self.bound(ordered, self.beta))
-        moved = float(self.answer(ordered) - self.statistic.exact(ordered)) if self.off else 0.0
-        return clamped_error(self.statistic, ordered, spread, moved)
+        offset = float(self.answer(ordered) - self.statistic.exact(ordered)) if self.off else 0.0
+        return clamped_error(self.statistic, ordered, spread, offset)
 
     def bar(self, level: Fraction, size: int | None) -> ErrorBar:
         """Give the error where it follows from a public size, else say that it is private."""
         if self.off:
             most = capped_error(self.noise, level) * self.statistic.scale.step
-            return ErrorBar(float(level), None, "value", capped_words(most, level))
+            return ErrorBar(float(level), None, "value", capped_description(most, level))
         if self.statistic.size_bound is not None and size is not None:
-            reach = float(self.noise.error(level)) * self.statistic.size_bound(
+            extent = float(self.noise.error(level)) * self.statistic.size_bound(
                 size, float(self.beta)
             )
-            amount = min(reach, self.statistic.scale.top) * float(self.statistic.scale.step)
-            words = f"within {amount:.4g} with probability {float(level):g}, for {size} rows"
-            return ErrorBar(float(level), amount, "value", words)
-        words = "known only to the owner: the noise follows a private bound"
-        return ErrorBar(float(level), None, "value", words)
+            amount = min(extent, self.statistic.scale.top) * float(self.statistic.scale.step)
+            description = f"within {amount:.4g} with probability {float(level):g}, for {size} rows"
+            return ErrorBar(float(level), amount, "value", description)
+        description = "known only to the owner: the noise follows a private bound"
+        return ErrorBar(float(level), None, "value", description)
 
     def curve(self, level: Fraction) -> Curve | None:
         """Give the density in units of the private bound."""
@@ -229,25 +229,27 @@ class LaplaceMechanism:
     def expected(self, ordered: Steps) -> float:
         """Give the mean of the clamped noise, and how far the answer itself is off."""
         spread = -np.log(_middles()) * float(self.noise.scale)
-        moved = float(self.answer(ordered) - self.statistic.exact(ordered))
-        return clamped_error(self.statistic, ordered, spread, moved)
+        offset = float(self.answer(ordered) - self.statistic.exact(ordered))
+        return clamped_error(self.statistic, ordered, spread, offset)
 
     def bar(self, level: Fraction, size: int | None) -> ErrorBar:
         """Give the error of the noise, which is public."""
         amount = float(self.noise.error(level) * self.statistic.scale.step)
         amount = min(amount, self.statistic.scale.range)
-        words = f"within {amount:.4g} with probability {float(level):g}"
+        description = f"within {amount:.4g} with probability {float(level):g}"
         if self.off:
-            return ErrorBar(float(level), None, "value", f"{words} of the preprocessed statistic")
-        return ErrorBar(float(level), amount, "value", words)
+            return ErrorBar(
+                float(level), None, "value", f"{description} of the preprocessed statistic"
+            )
+        return ErrorBar(float(level), amount, "value", description)
 
     def curve(self, level: Fraction) -> Curve | None:
         """Give the Laplace density."""
         width = float(self.noise.scale * self.statistic.scale.step)
         if not width:
             return None
-        reach = -math.log(1 - float(level)) * width
-        return Curve("error", lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
+        extent = -math.log(1 - float(level)) * width
+        return Curve("error", lambda t: math.exp(-abs(t) / width) / (2 * width), extent)
 
 
 def noise_of(way: Mechanism) -> object:
@@ -277,8 +279,8 @@ _CELLS = 2000
 
 @lru_cache(maxsize=1)
 def _middles() -> Floats:
-    found: Floats = (np.arange(_CELLS) + 0.5) / _CELLS
-    return found
+    middles: Floats = (np.arange(_CELLS) + 0.5) / _CELLS
+    return middles
 
 
 @lru_cache(maxsize=64)
@@ -297,8 +299,8 @@ def smooth_curve(noise: SmoothNoise, level: Fraction) -> Curve:
     """Give the density of smooth noise in units of the private bound."""
     order, rate = float(noise.epsilon / noise.beta), float(noise.rate)
     axis = "noise in units of the private bound"
-    reach = float(noise.error(level))
-    return Curve(axis, lambda t: optimal_law.density(order, abs(t) * rate) * rate, reach)
+    extent = float(noise.error(level))
+    return Curve(axis, lambda t: optimal_law.density(order, abs(t) * rate) * rate, extent)
 
 
 def capped_error(noise: SmoothNoise, level: Fraction) -> Fraction:
@@ -307,18 +309,20 @@ def capped_error(noise: SmoothNoise, level: Fraction) -> Fraction:
     return noise.error(level) * noise.cap
 
 
-def capped_words(most: Fraction, level: Fraction, of: str = "the preprocessed statistic") -> str:
+def capped_description(
+    most: Fraction, level: Fraction, of: str = "the preprocessed statistic"
+) -> str:
     """Say how far smooth noise with a cap may be off."""
-    said = f"within {float(most):.4g} with probability {float(level):g}"
-    return f"{said}, and nearer where values lie close together, of {of}"
+    description = f"within {float(most):.4g} with probability {float(level):g}"
+    return f"{description}, and nearer where values lie close together, of {of}"
 
 
 def clamped_error(
-    statistic: Statistic, ordered: Steps, spread: Floats, moved: float = 0.0
+    statistic: Statistic, ordered: Steps, spread: Floats, offset: float = 0.0
 ) -> float:
     """Give the mean distance to the truth after noise of evenly likely sizes, clamped to the range."""
     truth, top = float(statistic.exact(ordered)), float(statistic.scale.top)
     grid = float(statistic.grid)
-    noisy = np.concatenate([truth + moved + spread, truth + moved - spread])
+    noisy = np.concatenate([truth + offset + spread, truth + offset - spread])
     released = np.clip(np.rint(noisy / grid) * grid, 0, top)
     return float(np.abs(released - truth).mean() * float(statistic.scale.step))

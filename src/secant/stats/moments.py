@@ -27,9 +27,9 @@ from secant.stats.inputs import (
     bounds_of,
     check_lengths,
     check_values,
+    decimal_of,
     numbers_of,
     values_of,
-    written,
 )
 from secant.stats.results import (
     ADD_REMOVE,
@@ -61,8 +61,8 @@ class Frame:
         middle = np.array([float(m) for m in self.middles])
         half = np.array([float(h) for h in self.halves])
         inside = np.clip((rows - middle) / half, -1.0, 1.0)
-        found: npt.NDArray[np.int64] = np.rint(inside * _STEPS).astype(np.int64)
-        return found
+        steps: npt.NDArray[np.int64] = np.rint(inside * _STEPS).astype(np.int64)
+        return steps
 
 
 @frozen
@@ -96,8 +96,10 @@ class Covariance:
         """The matrix with ones on its diagonal; 0 where a column does not vary."""
         roots = np.sqrt(np.diag(self.matrix))
         outer = np.outer(roots, roots)
-        found: Floats = np.divide(self.matrix, outer, out=np.zeros_like(outer), where=outer > 0)
-        return found
+        correlation: Floats = np.divide(
+            self.matrix, outer, out=np.zeros_like(outer), where=outer > 0
+        )
+        return correlation
 
     def __str__(self) -> str:
         rows = ["  " + "  ".join(f"{entry:>12.6g}" for entry in row) for row in self.matrix]
@@ -129,8 +131,8 @@ class Regression:
     def predict(self, table: object) -> Floats:
         """Give what the regression says for rows of the explaining columns; nothing is charged."""
         rows = numbers_of(table, columns=len(self.coefficients))
-        found: Floats = rows @ self.coefficients + self.intercept
-        return found
+        predictions: Floats = rows @ self.coefficients + self.intercept
+        return predictions
 
     def __str__(self) -> str:
         lines = [f"  column {i}   {c:.6g}" for i, c in enumerate(self.coefficients.tolist())]
@@ -147,11 +149,11 @@ class Regression:
         }  # fmt: skip
 
 
-def _ending(found: Covariance | Regression) -> list[str]:
+def _ending(result: Covariance | Regression) -> list[str]:
     return [
-        f"  rows       about {found.rows:.0f}",
-        f"  noise      standard deviation {found.deviation:.4g} in each sum of columns between -1 and 1",
-        *closing_lines(found.guarantee, found.cost, found.mechanism, found.why),
+        f"  rows       about {result.rows:.0f}",
+        f"  noise      standard deviation {result.deviation:.4g} in each sum of columns between -1 and 1",
+        *closing_lines(result.guarantee, result.cost, result.mechanism, result.why),
     ]
 
 
@@ -185,7 +187,7 @@ def covariance(
     columns = len(frame.halves)
     noise = noise_for(columns, terms, slack)
     check_values(table, columns=columns)
-    moments, cost, said = _released(
+    moments, cost, description = _released(
         lambda: values_of(table, columns=columns, missing=_middles(frame, terms)),
         frame, terms, noise, "covariance",
     )  # fmt: skip
@@ -195,7 +197,7 @@ def covariance(
     middles = np.array([float(m) for m in frame.middles])
     return Covariance(
         spread * np.outer(halves, halves), middles + halves * center, moments.size,
-        moments.deviation, guarantee_of(terms, delta=noise.delta), cost, *said,
+        moments.deviation, guarantee_of(terms, delta=noise.delta), cost, *description,
     )  # fmt: skip
 
 
@@ -235,8 +237,8 @@ def regression(
     if not isinstance(bounds, (list, tuple)):
         raise UsageError("USE-001", "bounds are a pair for each explaining column")
     frame = _frame([*bounds, explained_bounds])
-    asked = None if ridge is None else written(ridge, "ridge")
-    if asked is not None and asked < 0:
+    penalty = None if ridge is None else decimal_of(ridge, "ridge")
+    if penalty is not None and penalty < 0:
         raise UsageError("USE-001", "a ridge is at least 0")
     terms, slack = _terms(explaining, epsilon, delta, budget, neighbors)
     count = len(frame.halves) - 1
@@ -244,7 +246,7 @@ def regression(
     check_values(explaining, columns=count)
     check_values(explained)
     check_lengths(explaining, explained)
-    moments, cost, said = _released(
+    moments, cost, description = _released(
         lambda: values_of(
             _joined(explaining, explained, count),
             columns=count + 1, missing=_middles(frame, terms),
@@ -253,9 +255,11 @@ def regression(
     )  # fmt: skip
     center = moments.sums / moments.size
     spread = _steady(moments.products / moments.size - np.outer(center, center))
-    extra = moments.deviation * math.sqrt(count) / moments.size if asked is None else float(asked)
-    held = spread[:count, :count] + extra * np.eye(count)
-    slopes = np.linalg.lstsq(held, spread[:count, count], rcond=None)[0]
+    extra = (
+        moments.deviation * math.sqrt(count) / moments.size if penalty is None else float(penalty)
+    )
+    regularized = spread[:count, :count] + extra * np.eye(count)
+    slopes = np.linalg.lstsq(regularized, spread[:count, count], rcond=None)[0]
     halves = np.array([float(h) for h in frame.halves])
     middles = np.array([float(m) for m in frame.middles])
     coefficients = slopes * halves[count] / halves[:count]
@@ -263,7 +267,7 @@ def regression(
     intercept = float(means[count] - coefficients @ means[:count])
     return Regression(
         coefficients, intercept, extra, moments.size, moments.deviation,
-        guarantee_of(terms, delta=noise.delta), cost, *said,
+        guarantee_of(terms, delta=noise.delta), cost, *description,
     )  # fmt: skip
 
 
@@ -284,10 +288,10 @@ def _terms(
     table: object, epsilon: Number, delta: Number, budget: object, neighbors: Neighbors | None
 ) -> tuple[Terms, Fraction]:
     terms = terms_of(table, epsilon=epsilon, budget=budget, neighbors=neighbors, level=0.95)
-    return terms, delta_of(written(delta, "delta"))
+    return terms, delta_of(decimal_of(delta, "delta"))
 
 
-def reach_of_a_row(columns: int, relation: Neighbors) -> tuple[int, int]:
+def moment_change(columns: int, relation: Neighbors) -> tuple[int, int]:
     """Give how far one row moves all moments together: in l1, and the square of it in l2 (statistic.moments)."""
     products = columns * (columns + 1) // 2
     if relation == ADD_REMOVE:
@@ -299,7 +303,7 @@ def reach_of_a_row(columns: int, relation: Neighbors) -> tuple[int, int]:
 
 def noise_for(columns: int, terms: Terms, slack: Fraction) -> GlobalNoise | NormalNoise:
     """Calibrate Laplace noise, or normal noise where δ is given and it is smaller; else δ is not charged."""
-    total, square = reach_of_a_row(columns, terms.neighbors)
+    total, square = moment_change(columns, terms.neighbors)
     laplace = LaplaceNoise().calibrate(
         GlobalBound(Fraction(total)), epsilon=terms.epsilon, grid=total / terms.epsilon / _FINE
     )
@@ -384,5 +388,5 @@ def exact_moments(
 def _steady(matrix: Floats) -> Floats:
     """Give the nearest matrix that can be a covariance: no negative eigenvalue."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    found: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return found
+    positive: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive

@@ -47,23 +47,23 @@ def plain_release(
     name: str,
     noise: GlobalNoise,
     answer: Callable[[], Fraction],
-    words: Sentences,
+    sentences: Sentences,
     *,
     least: Fraction | None = None,
     candidates: tuple[Candidate, ...] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Release:
     """Release `answer()` with noise of a public size; `facts` are those that its bound follows from."""
-    drawing = public_drawing(noise, answer, terms.level, words.of)
+    drawing = public_drawing(noise, answer, terms.level, sentences.of)
     done = Done(name, noise, facts or {})
-    return drawn_release(terms, done, drawing, words, least=least, candidates=candidates)
+    return drawn_release(terms, done, drawing, sentences, least=least, candidates=candidates)
 
 
 def drawn_release(
     terms: Terms,
     done: Done,
     drawing: Drawing,
-    words: Sentences,
+    sentences: Sentences,
     *,
     least: Fraction | None = None,
     candidates: tuple[Candidate, ...] = (),
@@ -80,8 +80,8 @@ def drawn_release(
         error=drawing.error,
         guarantee=guarantee_of(terms),
         cost=cost,
-        mechanism=words.mechanism,
-        why=words.why,
+        mechanism=sentences.mechanism,
+        why=sentences.why,
         candidates=candidates,
         curve=drawing.curve,
     )
@@ -92,12 +92,12 @@ def public_drawing(
 ) -> Drawing:
     """Give noise of a public size; `of` is what the error is counted from, where that is not the statistic."""
     amount = float(noise.error(level))
-    said = f"within {amount:.4g} with probability {float(level):g}"
-    bar = ErrorBar(float(level), amount, "value", said)
+    description = f"within {amount:.4g} with probability {float(level):g}"
+    bar = ErrorBar(float(level), amount, "value", description)
     if of:
-        bar = ErrorBar(float(level), None, "value", f"{said} of {of}")
+        bar = ErrorBar(float(level), None, "value", f"{description} of {of}")
     width = float(noise.scale)
-    reach = -math.log(1 - float(level)) * width
+    extent = -math.log(1 - float(level)) * width
     axis = "error, beside that" if of else "error"
-    curve = Curve(axis, lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
+    curve = Curve(axis, lambda t: math.exp(-abs(t) / width) / (2 * width), extent)
     return Drawing(lambda: noise.draw(Private(answer())), bar, curve)

@@ -28,8 +28,8 @@ class Curve:
 def draw(title: str, curve: Curve | None, *, level: float) -> Picture:
     """Draw a density, filled where the error lies with probability `level`."""
     if curve is None or not curve.reach > 0:
-        words = text_at(WIDTH / 2, HEIGHT / 2, "no noise was added", "middle")
-        return Picture(page(WIDTH, HEIGHT, title, [words]))
+        text = text_at(WIDTH / 2, HEIGHT / 2, "no noise was added", "middle")
+        return Picture(page(WIDTH, HEIGHT, title, [text]))
     far = 1.6 * curve.reach
     start = -far if curve.sided == 2 else 0.0
     xs = [start + (far - start) * i / 400 for i in range(401)]

@@ -74,7 +74,7 @@ class Bounded:
     optimality: str = field(default=OPTIMALITY, repr=False)
 
     def __str__(self) -> str:
-        return _told(self, f"{self.value:.12g}")
+        return _optimality(self, f"{self.value:.12g}")
 
 
 @frozen
@@ -94,18 +94,18 @@ class BoundedPair:
     optimality: str = field(default=OPTIMALITY, repr=False)
 
     def __str__(self) -> str:
-        return _told(self, f"({self.value[0]:.12g}, {self.value[1]:.12g})")
+        return _optimality(self, f"({self.value[0]:.12g}, {self.value[1]:.12g})")
 
 
-def _told(found: Bounded | BoundedPair, value: str) -> str:
-    here = "g = f here" if found.exact else f"at most {found.error_bound:.6g} here"
+def _optimality(result: Bounded | BoundedPair, value: str) -> str:
+    here = "g = f here" if result.exact else f"at most {result.error_bound:.6g} here"
     return "\n".join(
         [
-            f"bounded {found.statistic} ({found.proof}; not a release: everything but the promise is private)",
+            f"bounded {result.statistic} ({result.proof}; not a release: everything but the promise is private)",
             f"  value     {value}",
-            f"  promise   {found.promise}",
-            f"  error     {here} ({found.reason})",
-            f"  certain   g = f when {found.certain_when}",
-            f"  optimal   {found.optimality}",
+            f"  promise   {result.promise}",
+            f"  error     {here} ({result.reason})",
+            f"  certain   g = f when {result.certain_when}",
+            f"  optimal   {result.optimality}",
         ]
     )

@@ -79,8 +79,8 @@ class Bend:
         """Give where points of the bent scale lie on the straight one."""
         away = BENT_TOP - places if self.mirrored else places
         steps = np.power(np.clip(away / BENT_TOP, 0.0, 1.0), 1 / _POWER) * self.top
-        found: Floats = self.top - steps if self.mirrored else steps
-        return found
+        ranks: Floats = self.top - steps if self.mirrored else steps
+        return ranks
 
 
 @frozen
@@ -128,10 +128,10 @@ class RankChoice:
         upto = np.searchsorted(ordered, marks, side="right")
         cells = list(zip(marks.tolist(), (upto - less).tolist(), strict=True))
         before = int(less[0]) if len(less) else 0
-        found = by_rank(
+        groups = by_rank(
             self.target.q, self.top + 1, cells, self.farthest, before=before, total=len(ordered)
         )
-        first, counts, excess = np.array(found, dtype=np.int64).T
+        first, counts, excess = np.array(groups, dtype=np.int64).T
         return first, counts, excess
 
     def rows(self, level: Number) -> float:

@@ -14,7 +14,7 @@ from secant.errors import public_api
 from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.numeric.parameters import Number
 from secant.sensitivity.bounds import GlobalBound
-from secant.stats.calls import kept_values, terms_of
+from secant.stats.calls import clean_values, terms_of
 from secant.stats.inputs import check_values
 from secant.stats.plain import Sentences, plain_release
 from secant.stats.results import ADD_REMOVE, ErrorBar, Neighbors, Release
@@ -258,11 +258,11 @@ def total(
     noise = LaplaceNoise().calibrate(GlobalBound(moves), epsilon=terms.epsilon, grid=moves / _FINE)
 
     def answer() -> Fraction:
-        steps = scale.snap(kept_values(values, scale, terms))
+        steps = scale.snap(clean_values(values, scale, terms))
         return low * len(steps) + scale.step * int(steps.sum())
 
-    words = Sentences(noise.name, f"one value moves a sum by {float(moves):g} at most")
-    return plain_release(terms, "sum", noise, answer, words, facts={"low": low, "high": high})
+    sentences = Sentences(noise.name, f"one value moves a sum by {float(moves):g} at most")
+    return plain_release(terms, "sum", noise, answer, sentences, facts={"low": low, "high": high})
 
 
 @public_api
@@ -290,16 +290,16 @@ def std(
         epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
         bounds=bounds, delta_f=delta_f,
     )  # fmt: skip
-    found = released(VARIANCE, values, call)
-    root = math.sqrt(max(found.value, 0.0))
-    bar = replace(found.error, words=f"of its square: {found.error.words}")
-    if found.error.amount is not None:
-        low = math.sqrt(max(found.value - found.error.amount, 0.0))
-        high = math.sqrt(max(found.value + found.error.amount, 0.0))
+    estimate = released(VARIANCE, values, call)
+    root = math.sqrt(max(estimate.value, 0.0))
+    bar = replace(estimate.error, words=f"of its square: {estimate.error.words}")
+    if estimate.error.amount is not None:
+        low = math.sqrt(max(estimate.value - estimate.error.amount, 0.0))
+        high = math.sqrt(max(estimate.value + estimate.error.amount, 0.0))
         amount = max(root - low, high - root)
-        words = f"between {low:.4g} and {high:.4g} with probability {found.error.level:g}"
-        bar = ErrorBar(found.error.level, amount, "value", words)
-    return replace(found, statistic="std", value=root, error=bar)
+        description = f"between {low:.4g} and {high:.4g} with probability {estimate.error.level:g}"
+        bar = ErrorBar(estimate.error.level, amount, "value", description)
+    return replace(estimate, statistic="std", value=root, error=bar)
 
 
 @public_api

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from secant.errors import UsageError
 from secant.numeric.parameters import Number, positive
 from secant.records import frozen
-from secant.stats.inputs import Values, bounds_of, written
+from secant.stats.inputs import Values, bounds_of, decimal_of
 
 Steps = npt.NDArray[np.int64]
 
@@ -75,7 +75,7 @@ def scale_of(bounds: object, step: Number | None = None) -> Scale:
     if max(abs(low), abs(high)) > 10**150 or high - low < Fraction(1, 10**150):
         raise UsageError("USE-001", "bounds are out of range")
     width = high - low
-    size = width / STEPS if step is None else positive(written(step, "step"), "step")
+    size = width / STEPS if step is None else positive(decimal_of(step, "step"), "step")
     top = int(width / size)
     if not 1 <= top <= MOST_STEPS:
         raise UsageError(

@@ -46,20 +46,20 @@ def smooth_quantile(
             # (1-q) · below - q · above grows with both indices: its least size is at an end, or 0
             least = (1 - share) * j0 + share * (l0 - 1 - size)
             most = (1 - share) * j1 + share * (l1 - 1 - size)
-            found: Floats = np.maximum(0.0, np.maximum(least - 1, -most - 1) / slope)
-            return found
+            distance: Floats = np.maximum(0.0, np.maximum(least - 1, -most - 1) / slope)
+            return distance
     else:
         rank = quantile_rank(size, q)
 
         def far(j0: Indices, j1: Indices, l0: Indices, l1: Indices) -> Floats:
             short = np.maximum(j0 - rank, rank - l1)
-            found: Floats = np.maximum(0, short).astype(np.float64)
-            return found
+            distance: Floats = np.maximum(0, short).astype(np.float64)
+            return distance
 
     def weigh(j0: Indices, j1: Indices, l0: Indices, l1: Indices) -> Floats:
         inside = np.maximum(0, l0 - j1 - 1)
-        found: Floats = -rate * (inside + far(j0, j1, l0, l1))
-        return found
+        weights: Floats = -rate * (inside + far(j0, j1, l0, l1))
+        return weights
 
     return largest(points, weigh)
 
@@ -78,12 +78,12 @@ def trimmed_mean_of(ordered: Steps, trim: Fraction, empty: int) -> Fraction:
         return Fraction(empty)
     cut = trim * size
     first = cut.numerator // cut.denominator
-    rest = cut - first
+    remaining = cut - first
     # the value at index `first` from either end counts with weight 1 - rest, unless they are the same
     if 2 * first >= size - 1:
         return Fraction(int(ordered[first]) + int(ordered[size - 1 - first]), 2)
     inner = Fraction(int(ordered[first : size - first].sum()))
-    inner -= rest * (int(ordered[first]) + int(ordered[size - 1 - first]))
+    inner -= remaining * (int(ordered[first]) + int(ordered[size - 1 - first]))
     return inner / (size - 2 * cut)
 
 
@@ -101,18 +101,18 @@ def smooth_trimmed_mean(
         low = np.maximum(0.0, cut - j1 - 1)
         high = np.maximum(0.0, cut - (size + 1 - l0) - 1)
         cost = (low + high) / slope
-        found: Floats = -rate * cost
+        weights: Floats = -rate * cost
         if not shrinks:
-            return found
+            return weights
         # The factor 1/(size - cost) grows with the cost, so a block's largest needs both of its ends.
         most = (np.maximum(0.0, cut - j0 - 1) + np.maximum(0.0, cut - (size + 1 - l1) - 1)) / slope
-        found -= np.log(np.maximum(1.0, size - most))
-        return found
+        weights -= np.log(np.maximum(1.0, size - most))
+        return weights
 
-    found = largest(points, weigh) / (1 - 2 * share)
+    bound = largest(points, weigh) / (1 - 2 * share)
     if shrinks:
-        return max(found, top / (1 - 2 * share) * math.exp(-rate * max(size - 1, 0))) * _ABOVE
-    return found / max(size, 1) * _ABOVE
+        return max(bound, top / (1 - 2 * share) * math.exp(-rate * max(size - 1, 0))) * _ABOVE
+    return bound / max(size, 1) * _ABOVE
 
 
 def smooth_mean(ordered: Steps, top: int, *, beta: Fraction) -> float:
@@ -136,16 +136,16 @@ def _by_size(
     if not size:
         return float(top) ** power
     mean = int(ordered.sum()) / size
-    reach = max(mean, top - mean)
+    magnitude = max(mean, top - mean)
     # beyond `last` the width is the whole range, and of what follows only the very last can be larger
     last = size - 1
-    far = min(last, math.ceil(min(size, size * (top - reach) / top + 2)))
+    far = min(last, math.ceil(min(size, size * (top - magnitude) / top + 2)))
     steps = np.append(np.arange(far + 1), last).astype(np.float64)
     left = np.maximum(1.0, size - steps) if neighbors == ADD_REMOVE else np.full(len(steps), size)
     with np.errstate(under="ignore"):
-        width = np.minimum(top, reach + (steps + 1) * top / left)
-        found = np.exp(-rate * steps) * width**power / left
-    return float(found.max()) * _ABOVE
+        width = np.minimum(top, magnitude + (steps + 1) * top / left)
+        bounds = np.exp(-rate * steps) * width**power / left
+    return float(bounds.max()) * _ABOVE
 
 
 def variance_of(values: Steps) -> Fraction:

@@ -16,7 +16,7 @@ from secant.errors import UsageError
 from secant.numeric.parameters import Number
 from secant.records import frozen
 from secant.stats.budget import Done, paid
-from secant.stats.calls import Terms, guarantee_of, kept_values, quiet, release, terms_of
+from secant.stats.calls import Terms, clean_values, guarantee_of, quiet, release, terms_of
 from secant.stats.counting import count
 from secant.stats.definitions import (
     by_size_mechanisms,
@@ -25,7 +25,7 @@ from secant.stats.definitions import (
     rank_statistic,
     variance_statistic,
 )
-from secant.stats.inputs import Values, check_values, mask_of, public_number, values_of, written
+from secant.stats.inputs import Values, check_values, decimal_of, mask_of, public_number, values_of
 from secant.stats.mechanisms import Mechanism, Statistic
 from secant.stats.preprocessing import ordered_statistics as ordered
 from secant.stats.preprocessing.unbounded import FAMILY, delta_of_call, release_unbounded
@@ -96,7 +96,7 @@ def mean_of(share: Fraction, trim: Number | None = None) -> ColumnStatistic:
 
 def trimmed(trim: Number) -> ColumnStatistic:
     """Give the mean of what lies between two quantiles."""
-    share = written(trim, "trim")
+    share = decimal_of(trim, "trim")
     if not 0 <= share < HALF or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "trim must be at least 0 and less than 0.5, of up to 9 digits")
     return mean_of(share, trim)
@@ -104,7 +104,7 @@ def trimmed(trim: Number) -> ColumnStatistic:
 
 def rank_of(q: Number) -> ColumnStatistic:
     """Give the q-quantile; 0, 1/2 and 1 have names of their own."""
-    share = written(q, "q")
+    share = decimal_of(q, "q")
     if not 0 <= share <= 1 or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "q must lie between 0 and 1, with up to 9 digits")
     name = {Fraction(0): "minimum", HALF: "median", Fraction(1): "maximum"}.get(share)
@@ -151,7 +151,7 @@ def released(of: ColumnStatistic, values: object, call: Call) -> Release:
 
     def read(given: object) -> Steps:
         numbers = mask_of(given) if of.read is mask_of else given
-        return scale.snap(kept_values(numbers, scale, terms))
+        return scale.snap(clean_values(numbers, scale, terms))
 
     return release(values, scale, statistic, ways, terms, read=read)
 
@@ -208,8 +208,10 @@ def _with_private_n(of: ColumnStatistic, values: object, call: Call) -> Release:
     why = f"{found.why}; a tenth of epsilon estimated the number of rows: {counted.value:.0f}, at least {least}"
     bar = found.error
     if bar.amount is not None and bar.unit == "value":
-        said = f"within {bar.amount:.4g} with probability {float(terms.level):g}"
+        description = f"within {bar.amount:.4g} with probability {float(terms.level):g}"
         bar = replace(
-            bar, level=float(terms.level), words=f"{said}, the number of rows being estimated"
+            bar,
+            level=float(terms.level),
+            words=f"{description}, the number of rows being estimated",
         )
     return replace(found, error=bar, guarantee=guarantee_of(terms), cost=cost, why=why)

@@ -74,7 +74,7 @@ def triangles(
         statistic,
         ways,
         terms,
-        read=lambda given: edge_codes(given, nodes),
+        read=lambda raw: edge_codes(raw, nodes),
         guarantee=guarantee_of(terms, "one edge added or removed; vertices are public"),
     )
 
@@ -92,8 +92,8 @@ def edge_codes(edges: object, vertices: int) -> Steps:
         ends = np.argwhere(matrix != 0).astype(np.float64)
     else:
         ends = values_of(edges, what="edges", columns=2)
-    known = (ends >= 0).all(axis=1) & (ends < vertices).all(axis=1) & (ends % 1 == 0).all(axis=1)
-    pairs = np.sort(ends[known].astype(np.int64), axis=1)
+    valid = (ends >= 0).all(axis=1) & (ends < vertices).all(axis=1) & (ends % 1 == 0).all(axis=1)
+    pairs = np.sort(ends[valid].astype(np.int64), axis=1)
     pairs = pairs[pairs[:, 0] < pairs[:, 1]]
     codes: Steps = np.unique(pairs[:, 0] * vertices + pairs[:, 1])
     return codes
@@ -127,8 +127,8 @@ def smooth_triangles(codes: Steps, vertices: int, *, beta: Fraction) -> float:
     half = front[joined]
     best, step, rate = 0.0, 0, float(beta)
     while np.exp(-rate * step) * most > best:
-        reach = int(np.minimum(joined + (step + np.minimum(step, half)) // 2, most).max())
-        best = max(best, float(np.exp(-rate * step)) * reach)
+        largest = int(np.minimum(joined + (step + np.minimum(step, half)) // 2, most).max())
+        best = max(best, float(np.exp(-rate * step)) * largest)
         step += 1
     return best * (1 + 2.0**-30)
 

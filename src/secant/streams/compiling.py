@@ -151,7 +151,7 @@ def _compiled(
     bounded = _only(outcome)
     _check_monotone(stream, bounded, fixed)
     periods = _periods(stream, calendar, bounded, window)
-    found = Compiled(
+    compiled = Compiled(
         stream,
         calendar,
         bounded,
@@ -166,7 +166,7 @@ def _compiled(
         if window is None or periods is None
         else stretches_of(stream, window, calendar, periods),
     )
-    return replace(found, facts=_facts(found))
+    return replace(compiled, facts=_facts(compiled))
 
 
 def _limited(protection: Protection, stream: Stream) -> Protection:
@@ -243,13 +243,13 @@ def _parts(plan: n.Relation) -> tuple[n.Aggregate, tuple[n.Named, ...]]:
 def _calendar(stream: Stream, kind: t.Type) -> Calendar:
     """Fit start and steps to the type of the step column."""
     start: Moment = stream.start
-    wanted = KINDS.get(kind.kind)
+    expected = KINDS.get(kind.kind)
     if kind.kind == "TIMESTAMP" and isinstance(start, datetime.date):
         start = as_time(start)
-    if wanted is None or type(start) is not wanted:
-        told = stream.start if isinstance(stream.start, int) else stream.start.isoformat()
+    if expected is None or type(start) is not expected:
+        start_text = stream.start if isinstance(stream.start, int) else stream.start.isoformat()
         raise refused(
-            f"steps of {stream.step} from {told} do not fit a step column of type {kind}",
+            f"steps of {stream.step} from {start_text} do not fit a step column of type {kind}",
             "make the first column a date, a timestamp or a whole number, as `start` is; steps of less than a day "
             "need a timestamp",
         )
@@ -278,24 +278,24 @@ def _in_time(
     if stream.arrival is None:
         return aggregate.input, step, None
     short = stream.arrival.rsplit(".", 1)[-1]
-    found = [
+    columns = [
         f
         for f in fields_of(aggregate.input)
         if f.name.lower() == stream.arrival
         or ("." not in stream.arrival and f.name.lower().rsplit(".", 1)[-1] == short)
     ]
     kind = type_of(step.expression)
-    if len(found) != 1 or (found[0].type.kind == "INTEGER") != (kind.kind == "INTEGER"):
+    if len(columns) != 1 or (columns[0].type.kind == "INTEGER") != (kind.kind == "INTEGER"):
         raise refused(
             f"the question reads no column {stream.arrival} that could say when a row came",
             "name a column of a table in FROM, as alias.column: a date or timestamp, or a number where steps are",
         )
-    if found[0].type.kind not in KINDS:
+    if columns[0].type.kind not in KINDS:
         raise refused(
-            f"{stream.arrival} is of type {found[0].type}, and does not say when a row came",
+            f"{stream.arrival} is of type {columns[0].type}, and does not say when a row came",
             "name a column of dates, timestamps or, where steps are numbers, of whole numbers",
         )
-    column = n.Column(found[0].name, found[0].type)
+    column = n.Column(columns[0].name, columns[0].type)
     if stream.late == LATE[0]:
         return aggregate.input, step, column
     came: n.Scalar = column if column.type == kind else n.Cast(column, kind)
@@ -321,11 +321,11 @@ def _unbounded(outcome: Any) -> Refused:
             f"the question shows rows of the protected table {outcome.scan.table}",
             "ask for counts, sums or averages of each step instead",
         )
-    told = tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome))
+    reasons = tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome))
     return Refused(
         "REF-108",
         "this stream cannot be made private as written",
-        details=told,
+        details=reasons,
         hint=outcome[0].hint,
     )
 
@@ -358,9 +358,9 @@ def _only(outcome: Decomposition) -> CertifiedRelease:
     for certificate in bounded.certificates:
         for column, bound in certificate.bounds.items():
             if not isinstance(bound, GlobalBound):
-                words = next(m.words for m in bounded.release.measures if m.column == column)
+                description = next(m.words for m in bounded.release.measures if m.column == column)
                 raise refused(
-                    f"no public number bounds the {words} under {certificate.protection}",
+                    f"no public number bounds the {description} under {certificate.protection}",
                     "declare limits of the unit's tables in the policy, or join over keys",
                 )
     return bounded
@@ -407,7 +407,7 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
     stream, bounded = compiled.stream, compiled.bounded
     often, both = _often(compiled)
     shares = shares_of((bounded,), stream.epsilon)
-    found = []
+    facts = []
     for measure in bounded.release.measures:
         column = measure.column
         still = _is_public(bounded, column)
@@ -415,7 +415,7 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
         size = both * max(1, *(size for size, _ in bounds))
         # The keys of one step are added up, so the length of the move over keys is none over steps (stream.steps).
         squared = max(1, *(squared if compiled.single else size**2 for size, squared in bounds))
-        found.append(
+        facts.append(
             StreamFacts(
                 horizon=stream.steps,
                 epsilon=stream.epsilon if still else shares[column],
@@ -429,7 +429,7 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
                 objective=stream.objective,  # type: ignore[arg-type]
             )
         )
-    return tuple(found)
+    return tuple(facts)
 
 
 def _is_public(bounded: CertifiedRelease, column: str) -> bool:
@@ -482,7 +482,7 @@ def charges(compiled: Compiled, ways: Sequence[Mechanism]) -> list[Charge]:
 
 def costs(compiled: Compiled, ways: Sequence[Mechanism]) -> dict[str, Event]:
     """Give what the whole stream costs each protection that it moves, for ever (stream.once)."""
-    found: dict[str, Event] = {}
+    costs_by_name: dict[str, Event] = {}
     measures = compiled.bounded.release.measures
     for certificate in compiled.bounded.certificates:
         events = [
@@ -494,5 +494,5 @@ def costs(compiled: Compiled, ways: Sequence[Mechanism]) -> dict[str, Event]:
         parts: list[Event] = [PureEvent(pure)] if pure else []
         parts += [e for e in events if not isinstance(e, PureEvent)]
         if parts:
-            found[certificate.protection] = parts[0] if len(parts) == 1 else Composed(parts)
-    return found
+            costs_by_name[certificate.protection] = parts[0] if len(parts) == 1 else Composed(parts)
+    return costs_by_name

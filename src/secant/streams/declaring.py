@@ -47,7 +47,7 @@ def declaration(
         "form": FORM,
         "query": " ".join(stream.query.split()),
         "step": str(stream.step),
-        "start": _written(stream.start),
+        "start": _json_value(stream.start),
         "steps": stream.steps,
         "shows": stream.shows,
         "objective": stream.objective,
@@ -63,20 +63,20 @@ def declaration(
         "facts": _facts(compiled, policy),
         "measures": [[m.words, str(m.step), str(m.type)] for m in release.measures],
         "bounds": bounds,
-        "groups": [[_written(v) for v in group] for group in groups],
+        "groups": [[_json_value(v) for v in group] for group in groups],
         "ways": [way.to_dict() for way in ways],
     }
 
 
 def settled(
-    compiled: Compiled, written: Mapping[str, Any], now: Mapping[str, Any]
+    compiled: Compiled, began: Mapping[str, Any], now: Mapping[str, Any]
 ) -> tuple[list[Group], list[Mechanism]]:
     """Give the groups and ways that a stream began with; refuse one that is declared otherwise now."""
     name = compiled.stream.name
     changed = [
-        f"{key}: {_told(written.get(key))} when it began, {_told(now.get(key))} now"
-        for key in sorted({*written, *now} - {*_FIXED})
-        if canonical(written.get(key)) != canonical(now.get(key))
+        f"{key}: {_text(began.get(key))} when it began, {_text(now.get(key))} now"
+        for key in sorted({*began, *now} - {*_FIXED})
+        if canonical(began.get(key)) != canonical(now.get(key))
     ]
     if changed:
         raise PolicyError(
@@ -89,9 +89,9 @@ def settled(
     try:
         groups = [
             tuple(_read(v, kind) for v, kind in zip(group, kinds, strict=True))
-            for group in written["groups"]
+            for group in began["groups"]
         ]
-        return groups, [way_of(way) for way in written["ways"]]
+        return groups, [way_of(way) for way in began["ways"]]
     except (ValueError, KeyError, TypeError) as error:
         raise BudgetError(
             "BUD-003",
@@ -123,7 +123,7 @@ def _distances(protection: Protection) -> dict[str, Any]:
         "rows": dict(protection.row_norms),
         "tables": protection.table_norm,
         "softening": None if softening is None else str(softening),
-        "public_rows": {table: str(found) for table, found in sorted(rows.items())},
+        "public_rows": {table: str(distance) for table, distance in sorted(rows.items())},
         **({"add_remove": weights} if weights else {}),
     }
 
@@ -132,21 +132,25 @@ def _facts(compiled: Compiled, policy: Policy) -> dict[str, Any]:
     """Give the declared facts of the columns that are read, and the keys of their tables."""
     original = compiled.bounded.release.original
     read = read_columns(original)
-    found: dict[str, Any] = {}
+    facts_by_table: dict[str, Any] = {}
     for scan in scans(original):
         table = scan.table.lower()
         facts = policy.facts(table)
-        found[table] = [list(facts.key), {c: list(r) for c, r in facts.references.items()}]
+        facts_by_table[table] = [list(facts.key), {c: list(r) for c, r in facts.references.items()}]
         for field in scan.columns:
             column = stored_column(scan, field.name).lower()
-            known = facts.columns.get(column)
-            if field.name in read and known is not None:
-                found[f"{table}.{column}"] = [
-                    None if known.range is None else [_written(v) for v in known.range],
-                    None if known.values is None else [_written(v) for v in known.values],
-                    _written(known.step),
+            column_facts = facts.columns.get(column)
+            if field.name in read and column_facts is not None:
+                facts_by_table[f"{table}.{column}"] = [
+                    None
+                    if column_facts.range is None
+                    else [_json_value(v) for v in column_facts.range],
+                    None
+                    if column_facts.values is None
+                    else [_json_value(v) for v in column_facts.values],
+                    _json_value(column_facts.step),
                 ]
-    return found
+    return facts_by_table
 
 
 def _kinds(compiled: Compiled) -> list[Type]:
@@ -154,7 +158,7 @@ def _kinds(compiled: Compiled) -> list[Type]:
     return [type_of(k.expression) for k in keys if k.name != compiled.step_key]
 
 
-def _written(value: object) -> Any:
+def _json_value(value: object) -> Any:
     """Write a public value so that `_read` gives it back."""
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
@@ -173,6 +177,6 @@ def _read(value: Any, kind: Type) -> object:
     return value
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     text = canonical(value)
     return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,7 +1,7 @@
 """Numbers are drawn once: read, add noise, make durable, and only then show (stream.once).
 
 In: a compiled stream, its books, a way to begin a session. Out: the books with all steps that are complete. Exact sums
-live here and in `reading` until noise is on them (I5), and in memory only: `Kept` holds those that blocks still need,
+live here and in `reading` until noise is on them (I5), and in memory only: `Buffer` holds those that blocks still need,
 shows nothing and cannot be copied out. What was drawn and could not be made durable is forgotten: nobody has seen it.
 What is durable is never drawn again.
 """
@@ -25,7 +25,7 @@ TOGETHER = 64
 """So many steps are made durable at once, at most: a backlog is not written step by step."""
 
 
-class Kept:
+class Buffer:
     """Exact sums of the last steps, for blocks that are not complete yet (stream.kept). Private: for `advance` only.
 
     Also how many rows the steps so far had: rows that count are not to go, and here it can be seen if they do.
@@ -55,7 +55,7 @@ class Kept:
 
     def keep(self, sums: Sums, since: int) -> None:
         """Keep what blocks that end later still need."""
-        self._sums = {step: found for step, found in sums.items() if step >= since}
+        self._sums = {step: amounts for step, amounts in sums.items() if step >= since}
 
     def check_rows(self, stream: str, count: Callable[[int], int | None]) -> None:
         """Stop a stream whose table has lost rows of steps that were counted before; a table that grows never does."""
@@ -88,7 +88,7 @@ def advance(
     ledger: Ledger,
     until: int,
     session: Callable[[], AbstractContextManager[Session]],
-    following: Kept | None = None,
+    following: Buffer | None = None,
     reached: Callable[[int], object] = lambda step: None,
 ) -> StreamAccount:
     """Release every step up to `until` that is not released yet, in order; give the books afterwards.
@@ -96,7 +96,7 @@ def advance(
     `reached` is told the last step that is durable, after each batch: it learns numbers of steps only,
     and by the clock no more than how long calls that end at these steps take.
     """
-    name, kept = compiled.stream.name, following or Kept()
+    name, cache = compiled.stream.name, following or Buffer()
     watched = following is not None and compiled.stream.append_only
     while True:
         account = ledger.stream(name)
@@ -106,18 +106,18 @@ def advance(
             return account
         due = {step: [way.due(step) for way in ways] for step in range(first, last + 1)}
         needed = _needed(due.values())
-        before = kept.before(name, first, min(needed))
+        before = cache.before(name, first, min(needed))
         with session() as engine:
             count = partial(rows_until, compiled, session=engine)
             if watched:
-                kept.check_rows(name, count)
-                kept.note_rows(name, last, count(last))
+                cache.check_rows(name, count)
+                cache.note_rows(name, last, count(last))
             # All that is new at one moment (stream.first); steps of before as they were read then (stream.kept).
             sums = {**before, **read(compiled, needed - before.keys(), engine)}
             engine.confirm()  # what has seen two states is withheld, and nothing is drawn
         # If somebody else is faster, what was drawn here is forgotten, and the books are read again.
         done = _draw(name, ways, groups, ledger, due, sums, reached)
-        kept.keep(sums if done else {}, min(way.open_since(last) for way in ways))
+        cache.keep(sums if done else {}, min(way.open_since(last) for way in ways))
 
 
 def _draw(
@@ -143,18 +143,18 @@ def _draw(
 def _numbers(
     ways: list[Mechanism], groups: list[Group], due: list[tuple[Output, ...]], sums: Sums
 ) -> dict[str, int]:
-    found = {}
+    drawn = {}
     keys = [tuple(comparable_key(v) for v in group) for group in groups]
     for measure, (way, outputs) in enumerate(zip(ways, due, strict=True)):
         for output in outputs:
-            for place, key in enumerate(keys):
+            for index, key in enumerate(keys):
                 exact = sum(
                     weight * values[measure]
                     for step, weight in output.weights
                     if (values := sums[step].get(key)) is not None
                 )
-                found[name_of(measure, place, output.name)] = way.draw(output, exact)
-    return found
+                drawn[name_of(measure, index, output.name)] = way.draw(output, exact)
+    return drawn
 
 
 def _needed(due: Iterable[list[tuple[Output, ...]]]) -> set[int]:

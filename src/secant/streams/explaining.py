@@ -14,20 +14,20 @@ from secant.release.report import Explanation
 from secant.sensitivity import explain as wording
 from secant.streams.compiling import Compiled, choices, costs
 from secant.streams.reading import statement
-from secant.streams.releasing import Opened, told_protection
+from secant.streams.releasing import Opened, protection_text
 
 
 def explain_stream(opened: Opened) -> Explanation:
     """Say what a stream costs, what bounds it, and how ways to release it compare."""
     compiled = opened.compiled
     record = _record(compiled)
-    lines = [f"Stream {compiled.stream.name}: {_words(compiled)}", ""]
-    for told in record["guarantee"]:
+    lines = [f"Stream {compiled.stream.name}: {_description(compiled)}", ""]
+    for entry in record["guarantee"]:
         lines.append(
-            f"Guarantee  {told['protects']}: epsilon {told['epsilon']:g}, delta {told['delta']:g}, paid once"
+            f"Guarantee  {entry['protects']}: epsilon {entry['epsilon']:g}, delta {entry['delta']:g}, paid once"
         )
     if compiled.stretches is not None:
-        lines.append(f"Stretches  {_stretch_words(compiled)}")
+        lines.append(f"Stretches  {_stretch_text(compiled)}")
     if any(p.distance for p in compiled.protections):
         coming = any(p.kind == "rows+cells" for p in compiled.protections)
         rows = (
@@ -55,23 +55,25 @@ def _statements(compiled: Compiled, dialect: Dialect) -> tuple[str, ...]:
     return (lower(statement(compiled, 1, 1), dialect),)
 
 
-def _stretch_words(compiled: Compiled) -> str:
-    found = compiled.stretches
-    assert found is not None
+def _stretch_text(compiled: Compiled) -> str:
+    stretch = compiled.stretches
+    assert stretch is not None
     periods = "steps" if compiled.stream.personal is None else "periods"
-    twice = "" if found.both == 1 else ", twice, for others may count in the place of those that go"
+    twice = (
+        "" if stretch.both == 1 else ", twice, for others may count in the place of those that go"
+    )
     return (
-        f"one of {found.protection.within} meets at most {found.span.priced} {periods}; limits count in each of "
+        f"one of {stretch.protection.within} meets at most {stretch.span.priced} {periods}; limits count in each of "
         f"them{twice} (stream.window)"
     )
 
 
-def _words(compiled: Compiled) -> str:
+def _description(compiled: Compiled) -> str:
     stream = compiled.stream
     steps = "an open horizon" if stream.steps is None else f"{stream.steps} steps"
-    told = {"running": "running totals", "steps": "each step"}
+    descriptions = {"running": "running totals", "steps": "each step"}
     what = (
-        told[stream.shows]
+        descriptions[stream.shows]
         if isinstance(stream.shows, str)
         else f"sums of the last {stream.shows} steps"
     )
@@ -88,7 +90,7 @@ def _record(compiled: Compiled) -> dict[str, Any]:
             guarantee.append(
                 {
                     "protection": protection.name,
-                    "protects": told_protection(protection),
+                    "protects": protection_text(protection),
                     "epsilon": charge.epsilon / 10**9,
                     "delta": charge.delta / 10**18,
                 }

@@ -56,15 +56,15 @@ def spread_of(opened: Opened, share: Fraction) -> list[Spread]:
         inner = lower(each, session.dialect)
         (row,) = session.rows(_quantiles(inner, len(measures), share))
         session.confirm()
-    found = []
-    for place, (measure, facts) in enumerate(zip(measures, compiled.facts, strict=True)):
+    spreads = []
+    for index, (measure, facts) in enumerate(zip(measures, compiled.facts, strict=True)):
         quantile, largest = (
             float(in_steps(value, measure) * measure.step)
-            for value in row[2 * place : 2 * place + 2]
+            for value in row[2 * index : 2 * index + 2]
         )
         bound = float(facts.bound * measure.step)
-        found.append(Spread(measure.words, of, share, quantile, largest, bound))
-    return found
+        spreads.append(Spread(measure.words, of, share, quantile, largest, bound))
+    return spreads
 
 
 def _quantiles(inner: str, measures: int, share: Fraction) -> str:

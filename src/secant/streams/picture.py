@@ -39,9 +39,9 @@ def picture(series: Series) -> str:
     name = names[0]
     values = [_number(step.values[name]) for line in lines.values() for step in line]
     ends = [e for line in lines.values() for s in line for e in (s.low[name], s.high[name])]
-    known = [v for v in [*values, *ends] if v is not None]
+    finite = [v for v in [*values, *ends] if v is not None]
     count = max(len(line) for line in lines.values())
-    up = axis_of([0.0, *known], HEIGHT - BOTTOM, TOP)
+    up = axis_of([0.0, *finite], HEIGHT - BOTTOM, TOP)
     x, y = Axis(0, max(1, count - 1), LEFT, WIDTH - RIGHT).place, up.place
     level = series.error["level"] * 100
     title = f"{series.name}: {name}, with the band that holds the true number at {level:g} %"
@@ -50,9 +50,9 @@ def picture(series: Series) -> str:
         parts.append(line_at(LEFT, y(tick), WIDTH - RIGHT, y(tick)))
         parts.append(text_at(LEFT - 8, y(tick) + 4, f"{tick:,.6g}", "end"))
     longest = max(lines.values(), key=len)
-    for place in sorted({round(i * (count - 1) / 4) for i in range(5)}):
-        anchor = "end" if place == count - 1 and count > 1 else "middle" if place else "start"
-        parts.append(text_at(x(place), HEIGHT - BOTTOM + 20, str(longest[place].step), anchor))
+    for index in sorted({round(i * (count - 1) / 4) for i in range(5)}):
+        anchor = "end" if index == count - 1 and count > 1 else "middle" if index else "start"
+        parts.append(text_at(x(index), HEIGHT - BOTTOM + 20, str(longest[index].step), anchor))
     for number, (group, line) in enumerate(lines.items()):
         color = COLORS[number % len(COLORS)]
         below = [(x(i), y(low)) for i, s in enumerate(line) if (low := s.low[name]) is not None]
@@ -63,16 +63,16 @@ def picture(series: Series) -> str:
         points = [(x(i), y(v)) for i, v in enumerate(drawn) if v is not None]
         parts.append(curve_through(points, color))
         if group:
-            told = ", ".join(str(v) for v in group)
-            parts.append(text_at(LEFT + 10, TOP + 14 * (number + 1), told, "start", color))
+            label = ", ".join(str(v) for v in group)
+            parts.append(text_at(LEFT + 10, TOP + 14 * (number + 1), label, "start", color))
     return page(WIDTH, HEIGHT, series.name, parts)
 
 
 def _lines(series: Series) -> dict[tuple[object, ...], list[Step]]:
-    found: dict[tuple[object, ...], list[Step]] = {}
+    lines: dict[tuple[object, ...], list[Step]] = {}
     for step in series.steps:
-        found.setdefault(tuple(step.values[k] for k in series.keys), []).append(step)
-    return found
+        lines.setdefault(tuple(step.values[k] for k in series.keys), []).append(step)
+    return lines
 
 
 def _number(value: object) -> float | None:

@@ -21,7 +21,7 @@ from secant.plan.rewrites.null_on_error import total
 from secant.plan.typing import fields_of, type_of
 from secant.policy.streams import Moment, as_time
 from secant.release.measured import comparable_key, in_steps
-from secant.release.print import known_keys
+from secant.release.print import listed_keys
 from secant.schema import types as t
 from secant.streams.compiling import Compiled
 
@@ -33,9 +33,9 @@ Sums = dict[int, dict[Group, tuple[int, ...]]]
 def groups_of(compiled: Compiled, most: int, session: Session) -> list[Group]:
     """Give all groups of a step, from lists and public tables; they stay as they are once the stream has begun."""
     domains = [d for d in compiled.bounded.release.domains if not isinstance(d, Stepped)]
-    found = known_keys(compiled.group_keys, domains, most, session)
-    assert found is not None, "a stream knows its groups when it begins"
-    return found
+    groups = listed_keys(compiled.group_keys, domains, most, session)
+    assert groups is not None, "a stream knows its groups when it begins"
+    return groups
 
 
 def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
@@ -57,10 +57,10 @@ def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
     owner = owner_of(limited)
     rows = _replaced(
         limited,
-        lambda found: (
-            _filtered(found, _between(step, begin, high, None))
+        lambda sub: (
+            _filtered(sub, _between(step, begin, high, None))
             if owner is None or begin == low
-            else _of_owners(found, owner, step, (begin, low, high))
+            else _of_owners(sub, owner, step, (begin, low, high))
         ),
     )
     key = n.Column(compiled.step_key, type_of(compiled.raw_step))
@@ -82,8 +82,8 @@ def owner_of(rows: n.Relation) -> str | None:
     while isinstance(rows, (n.Truncate, n.TruncateGroups)):
         owners.add(rows.owner)
         rows = rows.input
-    found = owners.pop() if len(owners) == 1 else ()
-    return found[0] if len(found) == 1 else None
+    owner = owners.pop() if len(owners) == 1 else ()
+    return owner[0] if len(owner) == 1 else None
 
 
 def enforced_rows(rows: n.Relation) -> n.Project:
@@ -130,11 +130,11 @@ def _of_owners(
 
 def read(compiled: Compiled, steps: Iterable[int], session: Session) -> Sums:
     """Read the sums of some steps, neighbors in one statement."""
-    found: Sums = {}
+    sums: Sums = {}
     for first, last in _runs(compiled, sorted(steps)):
         rows = session.rows(lower(statement(compiled, first, last), session.dialect))
-        found |= _gathered(compiled, first, last, rows)
-    return found
+        sums |= _gathered(compiled, first, last, rows)
+    return sums
 
 
 def rows_until(compiled: Compiled, step: int, session: Session) -> int | None:
@@ -167,11 +167,11 @@ def _gathered(compiled: Compiled, first: int, last: int, rows: list[tuple[object
 
 
 def _between(step: n.Scalar, low: Moment, high: Moment, arrival: n.Column | None) -> list[n.Scalar]:
-    found: list[n.Scalar] = [
+    conditions: list[n.Scalar] = [
         _from(step, low),
         _before(step, high),
     ]
-    return found if arrival is None else [*found, _came_before(arrival, high)]
+    return conditions if arrival is None else [*conditions, _came_before(arrival, high)]
 
 
 def _from(step: n.Scalar, start: Moment) -> n.Scalar:

@@ -32,12 +32,12 @@ from secant.release.print import check_claims
 from secant.release.report import protects
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
-from secant.streams.drawing import Kept, advance
+from secant.streams.drawing import Buffer, advance
 from secant.streams.evidence import stream_evidence
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
 
-__all__ = ["Kept", "Opened", "opened_stream", "release_stream", "stream_named", "told_protection"]
+__all__ = ["Buffer", "Opened", "opened_stream", "protection_text", "release_stream", "stream_named"]
 
 MOST_AT_ONCE = 100_000
 """Steps that one call releases, at most."""
@@ -60,15 +60,15 @@ class Opened:
 
 def stream_named(policy: Policy, name: str) -> Stream:
     """Give the stream of a name, or say which there are."""
-    found = policy.stream(name)
-    if found is None:
-        known = ", ".join(s.name for s in policy.streams)
+    stream = policy.stream(name)
+    if stream is None:
+        names = ", ".join(s.name for s in policy.streams)
         raise UsageError(
             "USE-010",
             f"there is no stream {name!r}",
-            hint=f"there are: {known}" if known else "declare it in the policy: [streams.NAME]",
+            hint=f"there are: {names}" if names else "declare it in the policy: [streams.NAME]",
         )
-    return found
+    return stream
 
 
 def opened_stream(
@@ -92,13 +92,13 @@ def release_stream(
     *,
     until: object = None,
     analyst: str = "",
-    kept: Kept | None = None,
+    kept: Buffer | None = None,
 ) -> Series:
     """Release every complete step up to `until` that was not released yet, and give the series up to there."""
     compiled = opened.compiled
-    asked = None if until is None else _asked(compiled.calendar, compiled.stream, until)
+    until_step = None if until is None else _until_step(compiled.calendar, compiled.stream, until)
     books = ledger()
-    complete = _complete(compiled, asked, books)
+    complete = _complete(compiled, until_step, books)
     account = books.stream(compiled.stream.name)
     if account is None and not complete:
         return _series(opened, books, None, [], [], 0)
@@ -114,8 +114,8 @@ def release_stream(
 
 def _bar(name: str, done: int, complete: int) -> AbstractContextManager[Callable[[int], object]]:
     """Show how many of the steps that the clock or the caller calls complete are released: no row has a say in it."""
-    asked = False if done >= complete else None
-    return progress(f"releasing {name}", complete, done=done, asked=asked)
+    total = False if done >= complete else None
+    return progress(f"releasing {name}", complete, done=done, requested=total)
 
 
 def _check_due(name: str, account: StreamAccount, complete: int) -> None:
@@ -151,43 +151,43 @@ def _begun(
     now = declaration(compiled, policy, groups, ways)
     if account is not None:
         return settled(compiled, account.declaration, now)
-    held = charges(compiled, ways)
+    charges_due = charges(compiled, ways)
     evidence = stream_evidence(compiled, ways, policy, naming(policy, opened.backend.catalog()))
     about_to_charge()
-    written = books.declare_stream(
-        compiled.stream.name, now, held, analyst=analyst, evidence=evidence
+    recorded = books.declare_stream(
+        compiled.stream.name, now, charges_due, analyst=analyst, evidence=evidence
     )
-    return settled(compiled, written, now)
+    return settled(compiled, recorded, now)
 
 
-def _complete(compiled: Compiled, asked: int | None, books: Ledger) -> int:
+def _complete(compiled: Compiled, until: int | None, books: Ledger) -> int:
     """Give how many steps are complete, by the clock; where steps are numbers, by the caller's word."""
     calendar, stream = compiled.calendar, compiled.stream
     if isinstance(calendar.start, int):
-        if asked is None:
-            known = books.stream(stream.name)
-            if known is None:
+        if until is None:
+            account = books.stream(stream.name)
+            if account is None:
                 raise UsageError(
                     "USE-010",
                     "steps that are numbers have no clock: nobody knows which of them are over",
                     hint="say up to which step all rows are there, with `until`",
                 )
-            return known.through
-        return asked
+            return account.through
+        return until
     over = calendar.complete(books.clock(), stream.wait)
-    if asked is None:
+    if until is None:
         return over
-    if asked > over:
-        ends = datetime.datetime.fromtimestamp(calendar.ends(asked) + stream.wait, datetime.UTC)
+    if until > over:
+        ends = datetime.datetime.fromtimestamp(calendar.ends(until) + stream.wait, datetime.UTC)
         raise UsageError(
             "USE-010",
-            f"the step {_label(calendar, asked)} of the stream {stream.name} is not complete",
+            f"the step {_label(calendar, until)} of the stream {stream.name} is not complete",
             hint=f"ask again after {ends:%Y-%m-%d %H:%M} UTC, or for steps before it",
         )
-    return asked
+    return until
 
 
-def _asked(calendar: Calendar, stream: Stream, until: object) -> int:
+def _until_step(calendar: Calendar, stream: Stream, until: object) -> int:
     """Read up to which step is asked for."""
     value: Any = until
     try:
@@ -239,7 +239,7 @@ def _series(
     until: int,
 ) -> Series:
     compiled, numbers = opened.compiled, account.values if account else {}
-    found = shown(compiled, ways, groups, numbers, until)
+    table = shown(compiled, ways, groups, numbers, until)
     protections = compiled.protections
     uncovered = [p.name for p in opened.policy.protections if p not in protections]
     guarantee = []
@@ -248,18 +248,18 @@ def _series(
         charge = None
         if protection.name in paid:
             charge = Charge.of_event(protection.name, paid[protection.name])
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "protection": protection.name,
-            "protects": told_protection(protection),
+            "protects": protection_text(protection),
             "epsilon": 0.0 if charge is None else charge.epsilon / 10**9,
             "delta": 0.0 if charge is None else charge.delta / 10**18,
         }
-        guarantee.append({**told, "not_covered": uncovered} if uncovered else told)
+        guarantee.append({**entry, "not_covered": uncovered} if uncovered else entry)
     keys = key_columns(compiled)
     error = {
         "level": LEVEL,
-        "noisy": [place > 0 and c not in keys for place, c in enumerate(found.columns)],
-        **errors_of(found),
+        "noisy": [index > 0 and c not in keys for index, c in enumerate(table.columns)],
+        **errors_of(table),
     }
     measures = compiled.bounded.release.measures
     told_ways = [
@@ -275,12 +275,12 @@ def _series(
     ]
     accounts = accounts_of(books).of(paid)
     answer = Answer(
-        found.columns, found.rows, guarantee, error, told_ways, accounts, None, raw=found.rows
+        table.columns, table.rows, guarantee, error, told_ways, accounts, None, raw=table.rows
     )
     return Series(
         compiled.stream.name,
         answer,
-        tuple(found.numbers),
+        tuple(table.numbers),
         keys,
         compiled.stream.shows,
         _seconds_to_next(compiled, books),
@@ -288,7 +288,7 @@ def _series(
     )
 
 
-def told_protection(protection: Protection) -> str:
+def protection_text(protection: Protection) -> str:
     """Say what a stream hides: over all of its steps, or within any stretch of time."""
     what = protects(protection)
     return what if protection.kind == "window" else f"{what}, over the whole stream"

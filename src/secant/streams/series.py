@@ -101,9 +101,11 @@ class Series:
         """
         if self.again is None:
             return self
-        found = self.again(Afterwards(revised, isotonic, spread))
-        error = {**self.error, **errors_of(found)}
-        answer = replace(self.answer, rows=found.rows, raw=found.rows, error=error)
+        revised_series = self.again(Afterwards(revised, isotonic, spread))
+        error = {**self.error, **errors_of(revised_series)}
+        answer = replace(
+            self.answer, rows=revised_series.rows, raw=revised_series.rows, error=error
+        )
         return replace(self, answer=answer)
 
     @property
@@ -130,22 +132,22 @@ class Series:
     def steps(self) -> list[Step]:
         """Give the rows one by one, each with its ends."""
         names = self.columns
-        found = []
-        for place, row in enumerate(self.rows):
-            low, high = (self._ends(side, place) for side in ("low", "high"))
-            found.append(
+        entries = []
+        for index, row in enumerate(self.rows):
+            low, high = (self._ends(side, index) for side in ("low", "high"))
+            entries.append(
                 Step(
                     row[0],
-                    self.numbers[place],
+                    self.numbers[index],
                     dict(zip(names[1:], row[1:], strict=True)),
                     low,
                     high,
                 )
             )
-        return found
+        return entries
 
-    def _ends(self, side: str, place: int) -> dict[str, float | None]:
-        ends = self.error[side][place]
+    def _ends(self, side: str, index: int) -> dict[str, float | None]:
+        ends = self.error[side][index]
         return {
             name: end
             for name, end in zip(self.columns[1:], ends[1:], strict=True)
@@ -294,21 +296,21 @@ def _followed(
 
 def _never_falling(numbers: list[list[float]], groups: int) -> list[list[float]]:
     """Make each measure of each group a series that does not fall; groups alternate in the rows."""
-    found = [list(row) for row in numbers]
+    rows_revised = [list(row) for row in numbers]
     for group in range(groups):
-        rows = found[group::groups]
+        rows = rows_revised[group::groups]
         for measure in range(len(rows[0])):
             for row, value in zip(rows, isotonic([r[measure] for r in rows]), strict=True):
                 row[measure] = value
-    return found
+    return rows_revised
 
 
-def errors_of(found: Shown) -> dict[str, Any]:
+def errors_of(table: Shown) -> dict[str, Any]:
     """Give the ends beside all numbers, and half of the width between them."""
-    half = [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends]
+    half = [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in table.ends]
     return {
-        "low": [[None if e is None else e[0] for e in row] for row in found.ends],
-        "high": [[None if e is None else e[1] for e in row] for row in found.ends],
+        "low": [[None if e is None else e[0] for e in row] for row in table.ends],
+        "high": [[None if e is None else e[1] for e in row] for row in table.ends],
         "noise": half,
         "values": half,
     }
@@ -328,18 +330,18 @@ def key_columns(compiled: Compiled) -> tuple[str, ...]:
 def _estimate(point: Point, shows: str | int) -> Estimate:
     if shows == "running":
         return point.prefix
-    found = point.increment if shows == "steps" else point.window
-    assert found is not None, "sums of last steps are there where they are shown"
-    return found
+    estimate = point.increment if shows == "steps" else point.window
+    assert estimate is not None, "sums of last steps are there where they are shown"
+    return estimate
 
 
 def _split(values: Mapping[str, int], measures: int, groups: int) -> list[list[dict[str, int]]]:
     """Give the numbers of each measure and group, by output."""
-    found: list[list[dict[str, int]]] = [[{} for _ in range(groups)] for _ in range(measures)]
+    by_group: list[list[dict[str, int]]] = [[{} for _ in range(groups)] for _ in range(measures)]
     for name, value in values.items():
         measure, group, output = name.split("/", 2)
-        found[int(measure)][int(group)][output] = value
-    return found
+        by_group[int(measure)][int(group)][output] = value
+    return by_group
 
 
 def _table(
@@ -390,26 +392,26 @@ def _ends(
 ) -> list[list[Ends]]:
     """Give the ends of each number: formulas that go one way in each measure are largest and least in corners."""
     measures = [m.column for m in compiled.bounded.release.measures]
-    found: list[list[Ends]] = [[None] * len(stated) for _ in places]
+    ends: list[list[Ends]] = [[None] * len(stated) for _ in places]
     unlimited = _unlimited(compiled.post)
-    for wanted in {s for s in stated if s}:
-        estimates = chosen[0] if len(wanted) == 1 else chosen[1]
+    for level in {s for s in stated if s}:
+        estimates = chosen[0] if len(level) == 1 else chosen[1]
         tables = [
             _table(compiled, groups, places, numbers, since)
-            for numbers in _corners(estimates, [measures.index(c) for c in wanted])
+            for numbers in _corners(estimates, [measures.index(c) for c in level])
         ]
         corners = [_finished(compiled.post, table) for table in tables]
         free = [_finished(unlimited, table) for table in tables]
         for column, used in enumerate(stated):
-            if used == wanted:
-                for place in range(len(places)):
+            if used == level:
+                for index in range(len(places)):
                     limited, wide = (
-                        [float(c[place][column]) for c in several] for several in (corners, free)
+                        [float(c[index][column]) for c in several] for several in (corners, free)
                     )
-                    found[place][column] = _not_too_certain(
+                    ends[index][column] = _not_too_certain(
                         (min(limited), max(limited)), (min(wide), max(wide))
                     )
-    return found
+    return ends
 
 
 def _unlimited(post: n.Relation) -> n.Relation:
@@ -442,9 +444,9 @@ def _not_too_certain(limited: tuple[float, float], wide: tuple[float, float]) ->
 def _corners(chosen: Sequence[Sequence[Estimate]], used: list[int]) -> Iterator[list[list[float]]]:
     """Put every combination of low and high ends in the place of some measures."""
     for sides in itertools.product(("low", "high"), repeat=len(used)):
-        place = dict(zip(used, sides, strict=True))
+        side_of = dict(zip(used, sides, strict=True))
         yield [
-            [getattr(e, place[i]) if i in place else e.value for i, e in enumerate(row)]
+            [getattr(e, side_of[i]) if i in side_of else e.value for i, e in enumerate(row)]
             for row in chosen
         ]
 

@@ -71,9 +71,9 @@ def _public(bounded: CertifiedRelease, certificate: Certificate, column: str, bo
         return bound
     # A cap that rests on a range which nobody declared is a number, and useless.
     if bound.cap is None or not (bound.steady or bound.bounded):
-        words = next(m.words for m in bounded.release.measures if m.column == column)
+        description = next(m.words for m in bounded.release.measures if m.column == column)
         raise _refused(
-            f"under {certificate.protection} no public number bounds how fast the {words} moves",
+            f"under {certificate.protection} no public number bounds how fast the {description} moves",
             "declare ranges of its columns; multiply only what has one",
         )
     # Two databases are each rounded to the grid once (derivative.grid).

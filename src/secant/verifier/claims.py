@@ -104,13 +104,11 @@ def _moments(facts: dict[str, Any], replaced: bool) -> tuple[Fraction, Fraction]
 def _black_box(facts: dict[str, Any], noise: dict[str, str]) -> Paid:
     """Check how the sensitivity was sampled, then the noise against it."""
     _check_design(facts)
-    wanted = {"laplace": "l1", "normal": "l2", "choice": "linf"}.get(noise["kind"])
-    if wanted is None:
+    norm = {"laplace": "l1", "normal": "l2", "choice": "linf"}.get(noise["kind"])
+    if norm is None:
         raise NotKnown(f"noise of this kind is not checked here: {noise['kind']}")
-    if facts["norm"] not in ALIKE or ALIKE[facts["norm"]] > ALIKE[wanted]:
-        raise NotKnown(
-            f"a sensitivity in {facts['norm']} for noise in {wanted} is not checked here"
-        )
+    if facts["norm"] not in ALIKE or ALIKE[facts["norm"]] > ALIKE[norm]:
+        raise NotKnown(f"a sensitivity in {facts['norm']} for noise in {norm} is not checked here")
     moves = Fraction(facts["sensitivity"])
     if moves <= 0:
         raise Wrong("the sampled sensitivity is zero")

@@ -11,9 +11,9 @@ from typing import Any
 
 from secant.verifier.limits import check_cut, most_in_group
 from secant.verifier.measures import (
+    change_of_measure,
     counts_units,
     groups_of_unit,
-    moved,
     row_by_row,
     squared_length,
 )
@@ -102,14 +102,14 @@ class Derivation:
         return sorted({self.steps[at]["rule"] for at in self._reachable(roots)})
 
     def _reachable(self, roots: list[int]) -> set[int]:
-        found: set[int] = set()
+        reachable: set[int] = set()
         stack = list(roots)
         while stack:
             at = stack.pop()
-            if at not in found:
-                found.add(at)
+            if at not in reachable:
+                reachable.add(at)
                 stack += self.steps[at]["premises"]
-        return found
+        return reachable
 
     def _check_public(self) -> None:
         for node in self.statements.values():
@@ -140,15 +140,15 @@ class Derivation:
         return self.done[at]
 
     def _step(self, at: int) -> tuple[Node | None, int | None]:
-        said = self.steps[at]
-        rule = said["rule"]
-        if any(p >= at for p in said["premises"]):
+        step = self.steps[at]
+        rule = step["rule"]
+        if any(p >= at for p in step["premises"]):
             raise Wrong(f"step {at + 1} ({rule}) rests on what comes after it")
-        premises = [self.step(p) for p in said["premises"]]
-        claimed = None if said["bound"] is None else int(Fraction(said["bound"]))
-        if said["node"] is None:
+        premises = [self.step(p) for p in step["premises"]]
+        claimed = None if step["bound"] is None else int(Fraction(step["bound"]))
+        if step["node"] is None:
             raise NotKnown(f"{rule} has no rule here")
-        node = unsorted(Node(self.nodes, said["node"]))
+        node = unsorted(Node(self.nodes, step["node"]))
         if rule in ("stability.owned", "stability.replace"):
             if len(premises) != 1 or premises[0][0] != node:
                 raise Wrong(
@@ -184,22 +184,22 @@ class Derivation:
             return
         if bound["kind"] not in ("global", "limits"):
             raise NotKnown(f"bounds that the data decide ({bound['kind']}) are not checked here")
-        said = [
+        steps = [
             at
             for at in roots
             if self.steps[at]["node"] is not None and self._speaks_of(self.steps[at], column)
         ]
-        wanted = [
-            at for at in said if (self.steps[at]["rule"] in LIMITS) == (bound["kind"] == "limits")
+        matching = [
+            at for at in steps if (self.steps[at]["rule"] in LIMITS) == (bound["kind"] == "limits")
         ]
-        if not wanted:
+        if not matching:
             if any(self.steps[at]["node"] is None for at in roots):
                 raise NotKnown("a step does not say what of the plan it speaks of")
             others = {self.steps[at]["rule"] for at in roots} - {*MEASURES, *LIMITS, *DRAWN}
             if others:
                 raise NotKnown(f"{', '.join(sorted(others))} has no rule here")
             raise Wrong(f"no step gives the bound of {column}")
-        at = wanted[0]
+        at = matching[0]
         if bound["kind"] == "limits":
             self._check_limits(column, bound, at)
             return
@@ -208,7 +208,7 @@ class Derivation:
             raise Wrong(f"the bound of {column} is {bound['value']}, its step says {claimed}")
         least = self._least(column, at)
         if claimed < least:
-            if self.replace and not row_by_row(self._asked(column)[0].one("input")):
+            if self.replace and not row_by_row(self._statement(column)[0].one("input")):
                 raise NotKnown(f"whether as much comes as goes of {column} is not known here")
             raise Wrong(
                 f"step {at + 1} claims that {column} moves by {claimed}; it follows that it may by {least}"
@@ -224,10 +224,10 @@ class Derivation:
         together = {survey.get("answered") for survey in bound["surveys"]} - {None}
         if together & set(self.release["statements"].values()):
             raise NotKnown("measures that are read off what a survey counts have no rule here")
-        aggregate, call = self._asked(column)
+        aggregate, call = self._statement(column)
         step = Fraction(self.release["measures"][column]["step"])
-        asked = (aggregate, call, bound, self.nodes, step, self.covered, self.listed)
-        places = check_survey(*asked)
+        arguments = (aggregate, call, bound, self.nodes, step, self.covered, self.listed)
+        places = check_survey(*arguments)
         self.used |= {name for name, at in self.release["statements"].items() if at in places}
 
     def _speaks_of(self, step: dict[str, Any], column: str) -> bool:
@@ -240,10 +240,10 @@ class Derivation:
 
     def _least(self, column: str, at: int) -> Fraction:
         """Give how far a measure can move by the rules, from the rows that its step rests on."""
-        said = self.steps[at]
-        rule = said["rule"]
+        entry = self.steps[at]
+        rule = entry["rule"]
         if column in self.release["ranked"]:
-            aggregate = Node(self.nodes, said["node"])
+            aggregate = Node(self.nodes, entry["node"])
             self.used.add(self.release["ranked"][column]["cells"])
             fraction = self.release["ranked"][column]["fraction"]
             if (rule == "stability.mode") != (fraction is None):
@@ -252,9 +252,9 @@ class Derivation:
             (call,) = aggregate.several("aggregations")
             if call.held("function") != "count" or call.maybe("argument") is not None:
                 raise NotKnown("cells that are not numbers of rows")
-            return span * self._rows(said, aggregate)
-        aggregate, call = self._asked(column)
-        if call.at != said["node"]:
+            return span * self._rows(entry, aggregate)
+        aggregate, call = self._statement(column)
+        if call.at != entry["node"]:
             raise Wrong(f"step {at + 1} speaks of another measure than the statement of {column}")
         if rule not in MEASURES:
             raise NotKnown(f"{rule} has no rule here")
@@ -264,21 +264,23 @@ class Derivation:
         units = counts_units(self.setting, aggregate, call)
         if rule == "stability.count_units" and not units:
             raise NotKnown("whether units are counted is not known here")
-        rows = None if units and not said["premises"] else self._rows(said, aggregate)
+        rows = None if units and not entry["premises"] else self._rows(entry, aggregate)
         step = Fraction(self.release["measures"][column]["step"])
-        return moved(self.setting, aggregate, call, rows, step, self.listed, replaced=self.replace)
+        return change_of_measure(
+            self.setting, aggregate, call, rows, step, self.listed, replaced=self.replace
+        )
 
-    def _rows(self, said: dict[str, Any], aggregate: Node) -> int:
+    def _rows(self, step: dict[str, Any], aggregate: Node) -> int:
         """Give how many rows of an aggregate's input differ, by the one step that it rests on, for every table."""
-        if len(said["premises"]) != 1:
+        if len(step["premises"]) != 1:
             raise Wrong(
-                f"{said['rule']} rests on one step about its rows, and has {len(said['premises'])}"
+                f"{step['rule']} rests on one step about its rows, and has {len(step['premises'])}"
             )
-        node, rows = self.step(said["premises"][0])
+        node, rows = self.step(step["premises"][0])
         if node != unsorted(aggregate.one("input")):
-            raise Wrong(f"{said['rule']} rests on a step about other rows than its own")
+            raise Wrong(f"{step['rule']} rests on a step about other rows than its own")
         if rows is None:
-            raise Wrong(f"{said['rule']} rests on rows without a bound")
+            raise Wrong(f"{step['rule']} rests on rows without a bound")
         self._check_every_table(aggregate, rows)
         return rows
 
@@ -288,20 +290,20 @@ class Derivation:
             return
         for table in sorted(tables(aggregate) & self.covered):
             setting = replace(self.setting, varying=frozenset((table,)))
-            found = setting.count(aggregate.one("input"))
-            if found is None or found * (2 if self.replace else 1) > rows:
+            count = setting.count(aggregate.one("input"))
+            if count is None or count * (2 if self.replace else 1) > rows:
                 raise Wrong(
-                    f"{rows} rows are claimed to differ; of {table} alone {found} may come or go"
+                    f"{rows} rows are claimed to differ; of {table} alone {count} may come or go"
                 )
 
     def _differ(self, rows: Node) -> int | None:
         """Count rows of a unit that differ, by the operators or by how the relation is made."""
-        found = [self.setting.count(rows)]
+        counts = [self.setting.count(rows)]
         if self.setting.local(rows):
-            found.append(self.setting.at_most(rows))
-        return min((x for x in found if x is not None), default=None)
+            counts.append(self.setting.at_most(rows))
+        return min((x for x in counts if x is not None), default=None)
 
-    def _asked(self, column: str) -> tuple[Node, Node]:
+    def _statement(self, column: str) -> tuple[Node, Node]:
         """Give the statement that computes a measure, and its call."""
         for name, node in self.statements.items():
             if node.kind == "Aggregate":
@@ -318,8 +320,8 @@ class Derivation:
         if (self.steps[at]["rule"] == "truncation.race") != bool(bound["race"]):
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         step = Fraction(self.release["measures"][column]["step"])
-        asked = {**self.statements, **self._variants()}
-        self.used |= check_cut(self.setting, asked, column, bound, step)
+        statements = {**self.statements, **self._variants()}
+        self.used |= check_cut(self.setting, statements, column, bound, step)
 
     def _variants(self) -> dict[str, Node]:
         return {name: Node(self.nodes, at) for name, at in self.release["variants"].items()}
@@ -329,45 +331,45 @@ class Derivation:
         bound = self.certificate["bounds"][column]
         if bound["kind"] == "limits" and bound["within"] is not None:
             most = Fraction(bound["limits"][-1])
-            said, size = most * min(most, Fraction(bound["within"])), most
+            squared, size = most * min(most, Fraction(bound["within"])), most
         elif column in self.certificate["squares"]:
-            said, size = Fraction(self.certificate["squares"][column]), Fraction(bound["value"])
+            squared, size = Fraction(self.certificate["squares"][column]), Fraction(bound["value"])
         else:
             return None
-        if said >= size**2:
+        if squared >= size**2:
             return size**2
-        aggregate, call = self._asked(column)
+        aggregate, call = self._statement(column)
         step = Fraction(self.release["measures"][column]["step"])
-        rows, reach = int(self.certificate["rows"]), int(self.certificate["groups"])
+        rows, groups = int(self.certificate["rows"]), int(self.certificate["groups"])
         if bound["kind"] == "limits":
             least: Fraction | None = size * most_in_group(self.setting, aggregate, call, step)
         else:
             least = squared_length(
-                self.setting, aggregate, call, step, rows, reach, replaced=self.replace
+                self.setting, aggregate, call, step, rows, groups, replaced=self.replace
             )
-        if least is None or said < least:
+        if least is None or squared < least:
             raise NotKnown(f"why the move of {column} is shorter than its size is not known here")
-        return said
+        return squared
 
     # ── groups ───────────────────────────────────────────────────────────────────────────────────
 
     def check_choice(self) -> None:
         """Check how many groups one unit or row reaches, and what it adds to the number that chooses keys."""
         selector = self.release["choice"]["selector"]
-        aggregate, call = self._asked(selector)
+        aggregate, call = self._statement(selector)
         if any(d["kind"] not in ("listed", "chosen", "looked up") for d in self.release["keys"]):
             raise NotKnown("keys that are shown as found are not checked here")
         rows = int(self.certificate["rows"])
         self._check_every_table(aggregate, rows)
-        found = rows if self.setting.owners is None else self._differ(aggregate.one("input"))
-        if found is None:
+        count = rows if self.setting.owners is None else self._differ(aggregate.one("input"))
+        if count is None:
             raise NotKnown("how many rows choose the keys is not known here")
-        if found > rows:
-            raise Wrong(f"{rows} rows are claimed to differ where keys are chosen; {found} may")
-        reach = groups_of_unit(self.setting, aggregate, rows, [None])
-        if reach > int(self.certificate["groups"]):
+        if count > rows:
+            raise Wrong(f"{rows} rows are claimed to differ where keys are chosen; {count} may")
+        groups = groups_of_unit(self.setting, aggregate, rows, [None])
+        if groups > int(self.certificate["groups"]):
             raise Wrong(
-                f"one unit is claimed to reach {self.certificate['groups']} groups; {reach} may"
+                f"one unit is claimed to reach {self.certificate['groups']} groups; {groups} may"
             )
         most = 1 if counts_units(self.setting, aggregate, call) else rows
         if self.replace and most > 1:

@@ -15,8 +15,8 @@ from secant.verifier.plans import (
     Node,
     NotKnown,
     Wrong,
-    asked_inside,
     number,
+    tables_in_subqueries,
     unsorted,
 )
 from secant.verifier.rows import Setting
@@ -35,19 +35,19 @@ def check_cut(
 ) -> set[str]:
     """Check that every statement that computes a measure cuts each unit down to a limit; give their names."""
     limits = [int(x) for x in bound["limits"]]
-    found = chosen = False
+    checked = chosen = False
     used = set()
-    for place, node in statements.items():
+    for statement, node in statements.items():
         if node.kind != "Aggregate":
             continue
-        if asked_inside(node) & setting.varying:
+        if tables_in_subqueries(node) & setting.varying:
             raise NotKnown("a subquery looks at rows of units")
         tally = tally_of(setting, node, column)
         if tally is not None:
             check_counted(setting, tally)
             chosen = True
-            used.add(place)
-            found = check_summed(setting, tally, limits, step) or found
+            used.add(statement)
+            checked = check_summed(setting, tally, limits, step) or checked
             continue
         for call in node.several("aggregations"):
             name = str(call.held("name"))
@@ -62,9 +62,9 @@ def check_cut(
                     raise Wrong(
                         f"a statement cuts {column} down to {limit}, which is not in the list"
                     )
-                found = True
-                used.add(place)
-    if not found:
+                checked = True
+                used.add(statement)
+    if not checked:
         raise Wrong(f"no statement computes {column}")
     if len(limits) > 1 and not chosen and not bound["race"]:
         raise Wrong(f"a limit of {column} is chosen by numbers that no statement computes")
@@ -182,12 +182,12 @@ def _scaled(
     """CASE WHEN total <= limit [AND …] THEN added ELSE ± floor(|added| * margin * least(limit / total, …)) END."""
     if value.kind != "Case":
         raise NotKnown("an addition is scaled in another way")
-    (kept,) = value.several("branches")
-    added = kept.one("value") if fine == 1 else _part(kept.one("value"), fine)
+    (branch,) = value.several("branches")
+    added = branch.one("value") if fine == 1 else _part(branch.one("value"), fine)
     if added.kind != "Column":
         raise NotKnown("an addition is scaled in another way")
     name, decimal = added.held("name"), str(added.held("type")).startswith("DECIMAL")
-    condition = kept.one("condition")
+    condition = branch.one("condition")
     tests = condition.several("operands") if condition.kind == "And" else [condition]
     own: list[tuple[Node, Node]] = []
     for test in tests:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, prod
 
-from secant.verifier.plans import Node, NotKnown, asked_inside, ends, unsorted
+from secant.verifier.plans import Node, NotKnown, ends, tables_in_subqueries, unsorted
 from secant.verifier.rows import Setting, identifying
 
 
@@ -35,20 +35,20 @@ def groups_of_unit(
     """Give how many groups one unit reaches at most."""
     if not aggregate.several("keys"):
         return 1
-    found = [] if rows is None else [rows]
+    limits = [] if rows is None else [rows]
     node = unsorted(aggregate.one("input"))
     while node.kind in ("Truncate", "TruncateGroups"):
         if node.kind == "TruncateGroups" and node.held("owner")[0] in setting.own(
             node.one("input")
         ):
-            found.append(int(node.held("limit")))
+            limits.append(int(node.held("limit")))
         node = unsorted(node.one("input"))
     sizes = [size for size in listed if size is not None]
     if len(sizes) == len(listed):
-        found.append(max(1, prod(sizes)))
-    if not found:
+        limits.append(max(1, prod(sizes)))
+    if not limits:
         raise NotKnown("how many groups a unit reaches is not limited")
-    return min(found)
+    return min(limits)
 
 
 def counts_units(setting: Setting, aggregate: Node, call: Node) -> bool:
@@ -63,7 +63,7 @@ def counts_units(setting: Setting, aggregate: Node, call: Node) -> bool:
     )
 
 
-def moved(
+def change_of_measure(
     setting: Setting,
     aggregate: Node,
     call: Node,
@@ -74,7 +74,7 @@ def moved(
     replaced: bool,
 ) -> Fraction:
     """Give how far a measure moves, all groups together, in whole steps."""
-    if asked_inside(aggregate) & setting.varying:
+    if tables_in_subqueries(aggregate) & setting.varying:
         raise NotKnown("a subquery looks at rows that may differ")
     if counts_units(setting, aggregate, call):
         return Fraction(groups_of_unit(setting, aggregate, rows, listed))
@@ -108,7 +108,7 @@ def squared_length(
     call: Node,
     step: Fraction,
     rows: int,
-    reach: int,
+    groups: int,
     *,
     replaced: bool,
 ) -> Fraction | None:
@@ -117,14 +117,14 @@ def squared_length(
     So many rows differ, in so many groups at most.
     """
     if counts_units(setting, aggregate, call):
-        return Fraction(reach)  # once in each group
+        return Fraction(groups)  # once in each group
     low, high = each_row(call, step)
     if replaced:
         if not row_by_row(aggregate.one("input")):
             return None
         # One group loses what it had, another one gets what comes, or it is one group.
         return Fraction(rows, 2) ** 2 * max(2 * max(high, -low) ** 2, (high - low) ** 2)
-    return max(high, -low) ** 2 * min(rows, reach) if one_in_group(setting, aggregate) else None
+    return max(high, -low) ** 2 * min(rows, groups) if one_in_group(setting, aggregate) else None
 
 
 def one_in_group(setting: Setting, aggregate: Node) -> bool:

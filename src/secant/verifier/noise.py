@@ -170,8 +170,8 @@ def check_charge(
     event = charge.get("event")
     if event is None:
         return
-    said = _event(event)
-    if said.pure < paid.pure or said.rho < paid.rho or said.keys < paid.keys:
+    claimed = _event(event)
+    if claimed.pure < paid.pure or claimed.rho < paid.rho or claimed.keys < paid.keys:
         raise Wrong(f"the event that {name} is accounted by says less than the noise loses")
 
 
@@ -186,8 +186,8 @@ def _event(event: dict[str, Any]) -> Paid:
     if kind == "random":
         return Paid(Fraction(event["epsilon"]), keys=Fraction(event["delta"]))
     if kind == "composed":
-        found = Paid()
+        total = Paid()
         for part in event["events"]:
-            found = found.plus(_event(part))
-        return found
+            total = total.plus(_event(part))
+        return total
     raise NotKnown(f"events of this kind are not checked here: {kind}")

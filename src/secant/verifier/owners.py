@@ -12,12 +12,12 @@ from typing import Any
 from secant.verifier.plans import (
     Node,
     NotKnown,
-    asked_inside,
     columns,
     conjuncts,
     equalities,
     renamed,
     tables,
+    tables_in_subqueries,
     unsorted,
 )
 
@@ -35,24 +35,24 @@ class Owners:
     @classmethod
     def of(cls, policy: dict[str, Any], protection: dict[str, Any]) -> Owners:
         """Read the references of a policy."""
-        found = {}
+        references = {}
         for table, facts in policy["tables"]["map"]:
-            found[table] = {c: (p, k) for c, (p, k) in facts["references"]["map"]}
+            references[table] = {c: (p, k) for c, (p, k) in facts["references"]["map"]}
         table, column = protection["unit"]
-        return cls((table, column), found)
+        return cls((table, column), references)
 
     @property
     def reached(self) -> set[str]:
         """Give the tables whose rows belong to units."""
-        found, more = {self.unit[0]}, True
+        linked, more = {self.unit[0]}, True
         while more:
             new = {
                 t
                 for t, ways in self.references.items()
-                if t not in found and any(p in found for p, _ in ways.values())
+                if t not in linked and any(p in linked for p, _ in ways.values())
             }
-            found, more = found | new, bool(new)
-        return found
+            linked, more = linked | new, bool(new)
+        return linked
 
     def columns(self, node: Node) -> set[str]:
         """Give the columns that hold the id of the one unit of each row; none if units do not matter."""
@@ -67,14 +67,14 @@ class Owners:
         node = unsorted(node)
         if not self.touched(node):
             return frozenset()
-        if asked_inside(node) & self.reached:
-            self._check_asked(node)
+        if tables_in_subqueries(node) & self.reached:
+            self._check_condition(node)
         rule = _RULES.get(node.kind)
         if rule is None:
             raise NotKnown(f"whose rows {node.kind} gives is not known here")
         return frozenset(rule(self, node))
 
-    def _check_asked(self, node: Node) -> None:
+    def _check_condition(self, node: Node) -> None:
         """A condition may ask whether there are rows of the same units: they stay as long as the row that asks does.
 
         The rows that are asked about belong to all units that the outer column leads to, and the row that asks to some.
@@ -83,19 +83,19 @@ class Owners:
             raise NotKnown("a subquery looks at rows of units")
         outer = {(via, c) for via, c, _ in self.leads(node.one("input"))}
         for part in conjuncts(node.one("predicate")):
-            asked = part.one("operand") if part.kind == "Not" else part
+            condition = part.one("operand") if part.kind == "Not" else part
             if not tables(part) & self.reached:
                 continue
-            if asked.kind != "Exists" or not self._tied(asked.one("relation"), outer):
+            if condition.kind != "Exists" or not self._tied(condition.one("relation"), outer):
                 raise NotKnown("a subquery looks at rows of units")
 
     def _tied(self, relation: Node, outer: set[tuple[str, str]]) -> bool:
         relation = unsorted(relation)
         while relation.kind == "Project":
-            if asked_inside(relation):
+            if tables_in_subqueries(relation):
                 return False
             relation = unsorted(relation.one("input"))
-        if relation.kind != "Filter" or asked_inside(relation):
+        if relation.kind != "Filter" or tables_in_subqueries(relation):
             return False
         whole = {(via, c) for via, c, all_of in self.leads(relation.one("input")) if all_of}
         for part in conjuncts(relation.one("predicate")):
@@ -118,8 +118,8 @@ def _scan(o: Owners, node: Node) -> set[Lead]:
     table, alias = str(node.held("table")).lower(), str(node.held("alias"))
     names = {name[len(alias) + 1 :].lower(): name for name, _ in columns(node)}
     reached = o.reached
-    wanted = {k for ways in o.references.values() for p, k in ways.values() if p == table}
-    leads: set[Lead] = {(f"{table}.{c}", names[c], False) for c in wanted if c in names}
+    keys = {k for ways in o.references.values() for p, k in ways.values() if p == table}
+    leads: set[Lead] = {(f"{table}.{c}", names[c], False) for c in keys if c in names}
     if table == o.unit[0]:
         leads = {x for x in leads if x[0] != ".".join(o.unit)}
         return leads | {(".".join(o.unit), names[c], True) for c in o.unit[1:] if c in names}

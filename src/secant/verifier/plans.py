@@ -56,12 +56,12 @@ class Node:
     @property
     def children(self) -> list[Node]:
         """Give all nodes directly below."""
-        found = []
+        children = []
         for value in self.nodes[self.at][1].values():
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, dict) and "node" in item:
-                    found.append(Node(self.nodes, item["node"]))
-        return found
+                    children.append(Node(self.nodes, item["node"]))
+        return children
 
     @property
     def inputs(self) -> list[Node]:
@@ -93,7 +93,7 @@ def tables(node: Node) -> set[str]:
     return {str(x.held("table")).lower() for x in below(node) if x.kind == "Scan"}
 
 
-def asked_inside(node: Node) -> set[str]:
+def tables_in_subqueries(node: Node) -> set[str]:
     """Give the tables that expressions of a relation read by themselves, its inputs left out."""
     parts = [child for child in node.children if child.kind not in RELATIONS]
     return {table for part in parts for table in tables(part)}
@@ -124,25 +124,25 @@ def _type(expression: Node) -> str:
 
 def renamed(node: Node, names: str) -> dict[str, list[str]]:
     """Give for each column that goes through a projection, or is a key of groups, its names above."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for item in node.several(names):
         if item.one("expression").kind == "Column":
-            found.setdefault(item.one("expression").held("name"), []).append(item.held("name"))
-    return found
+            by_name.setdefault(item.one("expression").held("name"), []).append(item.held("name"))
+    return by_name
 
 
 def equalities(join: Node) -> set[tuple[str, str]]:
     """Give the (left, right) columns of one exact type that a join makes equal."""
     left = {name for name, _ in columns(join.one("left"))}
-    found = set()
+    pairs = set()
     for part in conjuncts(join.maybe("condition")):
         if part.kind != "Compare" or part.held("op") != "=":
             continue
         a, b = part.one("left"), part.one("right")
         if a.kind == b.kind == "Column" and a.held("type") == b.held("type") != "DOUBLE":
             pair = (str(a.held("name")), str(b.held("name")))
-            found.add(pair if pair[0] in left else pair[::-1])
-    return {(a, b) for a, b in found if a in left and b not in left}
+            pairs.add(pair if pair[0] in left else pair[::-1])
+    return {(a, b) for a, b in pairs if a in left and b not in left}
 
 
 def conjuncts(predicate: Node | None) -> list[Node]:

@@ -13,13 +13,13 @@ from secant.verifier.owners import Owners
 from secant.verifier.plans import (
     Node,
     NotKnown,
-    asked_inside,
     columns,
     conjuncts,
     equalities,
     number,
     renamed,
     tables,
+    tables_in_subqueries,
     unsorted,
 )
 
@@ -41,12 +41,12 @@ class Setting:
         rule = _RULES.get(node.kind)
         if rule is None:
             raise NotKnown(f"no rule here bounds {node.kind}")
-        if asked_inside(node) & self.varying and not self.local(node):
+        if tables_in_subqueries(node) & self.varying and not self.local(node):
             raise NotKnown("a subquery looks at rows that may differ")
-        found = rule(self, node, inputs)
-        if found == 0 and tables(node) & self.varying:
+        changed = rule(self, node, inputs)
+        if changed == 0 and tables(node) & self.varying:
             raise NotKnown("rows that may differ are not accounted for")
-        return found
+        return changed
 
     def count(self, node: Node) -> Number:
         """Apply the rules from the tables up."""
@@ -136,8 +136,8 @@ def _still(s: Setting, node: Node, inputs: list[Number]) -> Number:
 
 
 def _sum(s: Setting, node: Node, inputs: list[Number]) -> Number:
-    known = [x for x in inputs if x is not None]
-    return sum(known) if len(known) == len(inputs) else None
+    finite = [x for x in inputs if x is not None]
+    return sum(finite) if len(finite) == len(inputs) else None
 
 
 def _truncate(s: Setting, node: Node, inputs: list[Number]) -> Number:
@@ -221,12 +221,12 @@ def identifying(s: Setting, node: Node) -> list[frozenset[str]]:
     if node.kind == "Scan":
         alias = str(node.held("alias"))
         names = {name[len(alias) + 1 :].lower(): name for name, _ in columns(node)}
-        known = s.keys.get(str(node.held("table")).lower(), [])
-        return [frozenset(names[c] for c in key) for key in known if set(key) <= set(names)]
+        declared = s.keys.get(str(node.held("table")).lower(), [])
+        return [frozenset(names[c] for c in key) for key in declared if set(key) <= set(names)]
     if node.kind in ("Filter", "Distinct", "Truncate"):
-        found = identifying(s, node.one("input"))
+        keys = identifying(s, node.one("input"))
         whole = frozenset(name for name, _ in columns(node))
-        return [*found, whole] if node.kind == "Distinct" else found
+        return [*keys, whole] if node.kind == "Distinct" else keys
     if node.kind == "Project":
         above = renamed(node, "items")
         inner = identifying(s, node.one("input"))
@@ -261,8 +261,8 @@ def setting_of(
     """Give what may differ under a protection, and which keys of other tables may be used."""
     owners = Owners.of(policy, protection) if protection["kind"] == "unit" else None
     keys: dict[str, list[tuple[str, ...]]] = {}
-    for table, found in policy["unique"].items():
-        keys.setdefault(table, []).extend(tuple(key) for key in found)
+    for table, unique in policy["unique"].items():
+        keys.setdefault(table, []).extend(tuple(key) for key in unique)
     for table, claimed, trust in claims:
         if trust in ("checked", "accepted"):
             keys.setdefault(table, []).append(tuple(claimed))

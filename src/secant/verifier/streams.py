@@ -30,12 +30,12 @@ def stream_price(
     if not noise["parts"]:
         raise Wrong(f"no step of {column} has noise")
     worst = Paid()
-    for place, part in enumerate(noise["parts"]):
+    for index, part in enumerate(noise["parts"]):
         spread = Fraction(part["size"])
         if spread <= 0:
             raise Wrong(f"the noise of {column} has no size")
-        if noise["epochs"] and part["steps"] != GROWTH ** (place + 1):
-            raise Wrong(f"epoch {place + 1} of {column} has another length")
+        if noise["epochs"] and part["steps"] != GROWTH ** (index + 1):
+            raise Wrong(f"epoch {index + 1} of {column} has another length")
         paid = _part(noise, part, spread, size, squared, often)
         # Epochs share out the move, and what one loses is in proportion to its part (never more than all of it).
         worst = Paid(max(worst.pure, paid.pure), max(worst.rho, paid.rho))
@@ -80,8 +80,8 @@ def _weights(length: int, fineness: int, often: int) -> int:
     weights, fixed, half = [], fineness << FIXED, 1 << (FIXED - 1)
     for j in range(length):
         fixed = fixed * (2 * j - 1) // (2 * j) if j else fixed
-        whole, rest = fixed >> FIXED, fixed & ((1 << FIXED) - 1)
-        if rest == half:  # exactly in the middle: to the even one
+        whole, remainder = fixed >> FIXED, fixed & ((1 << FIXED) - 1)
+        if remainder == half:  # exactly in the middle: to the even one
             weights.append(whole + whole % 2)
         else:  # what was cut off so far is added: a weight that is too large only makes the move larger
             weights.append((fixed + j + half) >> FIXED)

@@ -17,10 +17,10 @@ from secant.verifier.plans import (
     Node,
     NotKnown,
     Wrong,
-    asked_inside,
     conjuncts,
     equalities,
     tables,
+    tables_in_subqueries,
     unsorted,
 )
 
@@ -67,15 +67,19 @@ def _sides(aggregate: Node) -> tuple[tuple[Node, Node], tuple[set[str], set[str]
     """Give the two relations that are joined, and the columns of each that must be equal."""
     node = unsorted(aggregate.one("input"))
     while node.kind in ("Filter", "Project"):
-        if asked_inside(node):
+        if tables_in_subqueries(node):
             raise NotKnown("a subquery beside a surveyed join is not known here")
         node = unsorted(node.one("input"))
-    if node.kind != "Join" or node.held("kind") not in ("inner", "cross") or asked_inside(node):
+    if (
+        node.kind != "Join"
+        or node.held("kind") not in ("inner", "cross")
+        or tables_in_subqueries(node)
+    ):
         raise NotKnown("a survey of something else than a join of two relations")
     pair = unsorted(node.one("left")), unsorted(node.one("right"))
     for side in pair:
         below = side
-        while below.kind in ("Filter", "Project") and not asked_inside(below):
+        while below.kind in ("Filter", "Project") and not tables_in_subqueries(below):
             below = unsorted(below.one("input"))
         if below.kind != "Scan":
             raise NotKnown("a survey of more than two relations is not known here")
@@ -125,14 +129,14 @@ def _measures(counted: Node, side: Node, compared: set[str]) -> bool:
     node = unsorted(counted.one("input"))
     while node != side and node.kind == "Filter":
         for part in conjuncts(node.one("predicate")):
-            asked = part.one("operand") if part.kind == "Not" else part
+            operand = part.one("operand") if part.kind == "Not" else part
             if (
                 part.kind != "Not"
-                or asked.kind != "IsNull"
-                or asked.one("operand").kind != "Column"
+                or operand.kind != "IsNull"
+                or operand.one("operand").kind != "Column"
             ):
                 return False
-            if asked.one("operand").held("name") not in compared:
+            if operand.one("operand").held("name") not in compared:
                 return False
         node = unsorted(node.one("input"))
     return node == side
@@ -159,15 +163,15 @@ def _check_formula(
             continue
         if here not in growths:
             raise Wrong(f"no figure bounds what one row of {here} meets")
-        found = growths[here]
-        known = [
-            f for (p, fs), n in found.items() if p == nothing and n >= 1 for f in fs if fs == (f,)
+        terms = growths[here]
+        factors = [
+            f for (p, fs), n in terms.items() if p == nothing and n >= 1 for f in fs if fs == (f,)
         ]
-        if not any(f in figures and _measures(figures[f], other, columns) for f in known):
+        if not any(f in figures and _measures(figures[f], other, columns) for f in factors):
             raise Wrong(f"no figure measures how many rows of {there} one row of {here} meets")
         if there in covered:
             came = tuple(int(name == there) for name in order)
-            if found.get((came, ()), 0) < 1:
+            if terms.get((came, ()), 0) < 1:
                 raise Wrong(f"rows that come to {there} are not counted")
 
 
@@ -175,15 +179,15 @@ def _expanded(products: list[Any], width: int) -> Polynomial:
     """Multiply the parts of each product, and add the products up."""
     total: Polynomial = {}
     for product in products:
-        found: Polynomial = {((0,) * width, ()): 1}
+        polynomial: Polynomial = {((0,) * width, ()): 1}
         for part in product:
             grown: Polynomial = {}
-            for (powers, names), often in found.items():
+            for (powers, names), often in polynomial.items():
                 for term in part:
                     both = tuple(a + int(b) for a, b in zip(powers, term["powers"], strict=True))
                     key = both, tuple(sorted((*names, *(int(f) for f in term["figures"]))))
                     grown[key] = grown.get(key, 0) + often
-            found = grown
-        for key, often in found.items():
+            polynomial = grown
+        for key, often in polynomial.items():
             total[key] = total.get(key, 0) + often
     return total

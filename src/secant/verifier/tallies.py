@@ -41,9 +41,9 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
     units, places = node.one("input"), keys[:-1]
     choices: list[tuple[int | None, Node]] = [(None, keys[-1].one("expression"))]
     if places:
-        units = _each_place(node, places)
-        choices = list(_by_place(keys[-1].one("expression"), places))
-    for place, bucket in choices:
+        units = _rows_of_buckets(node, places)
+        choices = list(_buckets_by_measure(keys[-1].one("expression"), places))
+    for index, bucket in choices:
         nobodys = nothing = None
         while bucket.kind == "Case":
             (branch,) = bucket.several("branches")
@@ -60,11 +60,11 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
         if bucket.kind != "Bucket" or bucket.one("operand").kind != "Column":
             raise NotKnown("units are put into buckets in another way")
         if bucket.one("operand").held("name") in (column, f"{column}.total"):
-            return Tally(node, units, bucket, nobodys, nothing, place, column)
+            return Tally(node, units, bucket, nobodys, nothing, index, column)
     return None
 
 
-def _each_place(node: Node, places: list[Node]) -> Node:
+def _rows_of_buckets(node: Node, places: list[Node]) -> Node:
     """Give the rows that stand once beside the place of each measure."""
     join = node.one("input")
     if len(places) != 1 or join.kind != "Join" or join.held("kind") != "cross":
@@ -79,22 +79,22 @@ def _each_place(node: Node, places: list[Node]) -> Node:
     return join.one("left")
 
 
-def _by_place(bucket: Node, places: list[Node]) -> list[tuple[int | None, Node]]:
+def _buckets_by_measure(bucket: Node, places: list[Node]) -> list[tuple[int | None, Node]]:
     """Give the buckets by the place of their measure: CASE WHEN place = 0 THEN … WHEN … ELSE the last one's END."""
     if bucket.kind != "Case":
         raise NotKnown("the buckets of several measures are told apart in another way")
-    found: list[tuple[int | None, Node]] = []
+    branches: list[tuple[int | None, Node]] = []
     for at, branch in enumerate(bucket.several("branches")):
-        if _place_of(branch.one("condition"), places[0]) != at:
+        if _measure_index(branch.one("condition"), places[0]) != at:
             raise NotKnown("the buckets of several measures are told apart in another way")
-        found.append((at, branch.one("value")))
-    return [*found, (len(found), bucket.one("default"))]
+        branches.append((at, branch.one("value")))
+    return [*branches, (len(branches), bucket.one("default"))]
 
 
-def _place_of(condition: Node, place: Node) -> int | None:
+def _measure_index(condition: Node, bucket: Node) -> int | None:
     if condition.kind != "Compare" or condition.held("op") != "=":
         return None
-    if condition.one("left") != place.one("expression"):
+    if condition.one("left") != bucket.one("expression"):
         return None
     return int(number(condition.one("right")))
 
@@ -122,10 +122,10 @@ def check_summed(setting: Setting, tally: Tally, limits: list[int], step: Fracti
     inner = next(c for c in each.several("aggregations") if c.held("name") == column)
     low, _ = each_row(inner, step)
     unit = step if str(operand.held("type")).startswith("DECIMAL") else Fraction(1)
-    found = [_amount(x) / unit for x in tally.bucket.held("limits")]
+    bucket_limits = [_amount(x) / unit for x in tally.bucket.held("limits")]
     both = [Fraction(-x - 1) for x in reversed(limits)] + [Fraction(x) for x in limits]
-    signed = found == both
-    if not signed and (found != [Fraction(x) for x in limits] or low < 0):
+    signed = bucket_limits == both
+    if not signed and (bucket_limits != [Fraction(x) for x in limits] or low < 0):
         raise Wrong(f"the buckets of {column} do not lie between its limits")
     middle = len(limits) if signed else 0
     if signed and tally.nothing is None:
@@ -148,7 +148,7 @@ def _sums(call: Node, tally: Tally) -> bool:
         if branch is None or value.one("default").held("value") is not None:
             return False
         key = tally.statement.several("keys")[0]
-        if _place_of(branch.one("condition"), key) != tally.place:
+        if _measure_index(branch.one("condition"), key) != tally.place:
             return False
         value = branch.one("value")
     return value == tally.bucket.one("operand")

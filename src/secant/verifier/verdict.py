@@ -49,10 +49,10 @@ class Verdict:
     @property
     def outcome(self) -> str:
         """Give `verified`, `wrong` or `not verified`."""
-        found = {p.outcome for p in self.points}
-        if WRONG in found:
+        outcomes = {p.outcome for p in self.points}
+        if WRONG in outcomes:
             return "wrong"
-        return "verified" if found == {HOLDS} else "not verified"
+        return "verified" if outcomes == {HOLDS} else "not verified"
 
 
 def verify(record: Mapping[str, Any], bodies: Mapping[str, str]) -> Verdict:
@@ -106,19 +106,19 @@ def _points(
     protections = {p["name"]: p for p in policy["protections"]}
     yield _point("coverage", partial(_check_coverage, policy, certificate, protections))
     paid: dict[str, Paid] = dict.fromkeys(certificate["costs"], Paid())
-    known = True
+    holds = True
     for release in certificate["releases"]:
-        for said in release["certificates"]:
-            name = said["protection"]
+        for certified in release["certificates"]:
+            name = certified["protection"]
             about = f"{release['name']}, {name}"
-            found = _derivation(release, said, policy, certificate, protections)
-            yield _point(f"derivation of {about}", partial(_derived, found))
-            noise = _point(f"noise of {about}", partial(_noisy, found, paid))
-            known = known and noise.outcome == HOLDS
+            derivation = _derivation(release, certified, policy, certificate, protections)
+            yield _point(f"derivation of {about}", partial(_derived, derivation))
+            noise = _point(f"noise of {about}", partial(_noisy, derivation, paid))
+            holds = holds and noise.outcome == HOLDS
             yield noise
     for name, (epsilon, delta) in certificate["costs"].items():
         price = Fraction(epsilon), Fraction(delta)
-        if known:
+        if holds:
             yield _point(f"price of {name}", partial(_priced, name, paid[name], price))
             yield _point(f"charge of {name}", partial(_charged, name, paid[name], price, record))
 
@@ -140,24 +140,24 @@ def _loose(
 
 
 def _noisy_claim(certificate: dict[str, Any], policy: dict[str, Any], paid: list[Paid]) -> str:
-    found = lost(certificate)
+    loss = lost(certificate)
     (protection,) = policy["protections"]
     if protection["personal"] is not None:
         raise NotKnown("units that give different amounts are not checked here")
-    paid[0] = found
-    return f"{certificate['name']} loses {_told(paid[0])} at most"
+    paid[0] = loss
+    return f"{certificate['name']} loses {_loss_text(paid[0])} at most"
 
 
 def _missed(certificate: dict[str, Any], record: Mapping[str, Any]) -> str:
     """The share of databases without a promise is accounted for like epsilon."""
     (charge,) = record["charges"]
-    said = Fraction(charge["event"]["gamma"]) if charge["event"]["kind"] == "random" else 0
-    if said < Fraction(certificate["facts"]["gamma"]["fraction"]):
+    charged = Fraction(charge["event"]["gamma"]) if charge["event"]["kind"] == "random" else 0
+    if charged < Fraction(certificate["facts"]["gamma"]["fraction"]):
         raise Wrong("the ledger was charged a smaller share of databases than may be missed")
-    return f"{float(said):.4g} of databases may be missed, and the ledger was charged that"
+    return f"{float(charged):.4g} of databases may be missed, and the ledger was charged that"
 
 
-def _told(paid: Paid) -> str:
+def _loss_text(paid: Paid) -> str:
     parts = [f"epsilon {float(paid.pure):.6g}"] if paid.pure or not paid.rho else []
     parts += [f"rho {float(paid.rho):.6g}"] * bool(paid.rho)
     parts += [f"delta {float(paid.keys):.3g} for keys"] * bool(paid.keys)
@@ -179,19 +179,19 @@ def _check_coverage(
 ) -> str:
     """All protections hold together but for alternatives, and nothing is read that none of them covers."""
     nodes = tuple(certificate["nodes"])
-    held = set(certificate["costs"])
+    names = set(certificate["costs"])
     optional = set(policy["alternatives"])
-    lacking = set(protections) - optional - held
-    if lacking or not held or (optional and not held & optional):
+    lacking = set(protections) - optional - names
+    if lacking or not names or (optional and not names & optional):
         raise Wrong(f"no certificate speaks of {', '.join(sorted(lacking)) or 'any protection'}")
     for release in certificate["releases"]:
-        if {c["protection"] for c in release["certificates"]} != held:
+        if {c["protection"] for c in release["certificates"]} != names:
             raise Wrong(f"{release['name']} lacks a certificate for a protection")
     reads = [Node(nodes, at) for r in certificate["releases"] for at in r["statements"].values()]
     read = {table for node in reads for table in tables(node)}
     after = tables(Node(nodes, certificate["after"]))
     hidden: set[str] = set()
-    for name in held:
+    for name in names:
         hidden |= _covered(policy, protections[name], read | after)
     if after & hidden:
         raise Wrong(f"{', '.join(sorted(after & hidden))} is read after the noise, without any")
@@ -203,29 +203,29 @@ def _check_coverage(
 
 def _derivation(
     release: dict[str, Any],
-    said: dict[str, Any],
+    claim: dict[str, Any],
     policy: dict[str, Any],
     certificate: dict[str, Any],
     protections: dict[str, Any],
 ) -> Callable[[], Derivation]:
     def made() -> Derivation:
         nodes = tuple(certificate["nodes"])
-        protection = protections[said["protection"]]
+        protection = protections[claim["protection"]]
         if protection["personal"] is not None:
             raise NotKnown("units that give different amounts are not checked here")
         statements = [Node(nodes, at) for at in release["statements"].values()]
         read = {table for node in statements for table in tables(node)}
         covered = frozenset(_covered(policy, protection, read))
-        setting = setting_of(policy, protection, said["claims"], set(covered))
+        setting = setting_of(policy, protection, claim["claims"], set(covered))
         replaced = bool(protection["replace"])
-        return Derivation(release, said, certificate["steps"], nodes, setting, covered, replaced)
+        return Derivation(release, claim, certificate["steps"], nodes, setting, covered, replaced)
 
     return made
 
 
-def _derived(made: Callable[[], Derivation]) -> str:
-    derivation = made()
-    release, said = derivation.release, derivation.certificate
+def _derived(derive: Callable[[], Derivation]) -> str:
+    derivation = derive()
+    release, certified = derivation.release, derivation.certificate
     rules = derivation.check()
     if rules != ["stability.public"]:
         for domain in release["keys"]:
@@ -234,7 +234,7 @@ def _derived(made: Callable[[], Derivation]) -> str:
             derivation.check_choice()
     bounds = ", ".join(
         f"{column} {bound.get('value', 'within limits')}"
-        for column, bound in said["bounds"].items()
+        for column, bound in certified["bounds"].items()
     )
     return f"{', '.join(rules)} give {bounds}"
 
@@ -252,29 +252,29 @@ def _check_keys(domain: dict[str, Any], derivation: Derivation) -> None:
     raise NotKnown(f"keys that are {domain['kind']} are not checked here")
 
 
-def _noisy(made: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
-    derivation = made()
-    release, said = derivation.release, derivation.certificate
-    found = Paid()
+def _noisy(derive: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
+    derivation = derive()
+    release, certified = derivation.release, derivation.certificate
+    total = Paid()
     for column, measure in {**release["measures"], **release["ranked"]}.items():
         squared = derivation.squared(column)
         if measure["noise"]["kind"] == "stream":
-            found = found.plus(_stream(column, measure["noise"], said, squared))
+            total = total.plus(_stream(column, measure["noise"], certified, squared))
         else:
-            found = found.plus(price_of(column, measure["noise"], said, squared))
+            total = total.plus(price_of(column, measure["noise"], certified, squared))
     choice = release["choice"]
     if choice is not None:
         noise = release["measures"][choice["selector"]]["noise"]
-        found = found.plus(check_threshold(choice, noise, said))
-    paid[said["protection"]] = paid[said["protection"]].plus(found)
-    return f"it loses {_told(found)} at most"
+        total = total.plus(check_threshold(choice, noise, certified))
+    paid[certified["protection"]] = paid[certified["protection"]].plus(total)
+    return f"it loses {_loss_text(total)} at most"
 
 
 def _stream(
-    column: str, noise: dict[str, Any], said: dict[str, Any], squared: Fraction | None
+    column: str, noise: dict[str, Any], claim: dict[str, Any], squared: Fraction | None
 ) -> Paid:
     """All steps of a stream together; keys of one step are added up, so lengths over keys are none over steps."""
-    bound = said["bounds"][column]
+    bound = claim["bounds"][column]
     if noise["periods"]:
         raise NotKnown("limits that hold in every period anew are not checked here")
     if bound["kind"] != "global":
@@ -283,7 +283,7 @@ def _stream(
     if not size:
         return Paid()
     length = size**2 if squared is None or not noise["single"] else squared
-    return stream_price(column, noise, size, length, max(1, int(said["groups"])))
+    return stream_price(column, noise, size, length, max(1, int(claim["groups"])))
 
 
 def _priced(name: str, paid: Paid, price: tuple[Fraction, Fraction]) -> str:

@@ -32,9 +32,9 @@ from secant.release.inferred_facts import (
     countable,
     find,
     lacking_facts,
-    may_be_found,
+    may_be_inferred,
+    outcome_text,
     recalled,
-    written,
 )
 from secant.release.report import Explanation
 from secant.runtime.work import limited_work
@@ -60,7 +60,7 @@ class Situation:
         """Give what the question lacks; raise its refusal where that cannot be found privately."""
         # what is found privately costs all units alike, and some give less
         alike = all(p.personal is None for p in self.question.protections)
-        if not alike or not may_be_found(self.refusal):
+        if not alike or not may_be_inferred(self.refusal):
             raise self.refusal
         policy, catalog = self.source.policy, self.source.catalog
         plan, held = self.plan(), self.question.protections
@@ -83,10 +83,10 @@ def find_facts(
     `price` is what the answer would cost with facts of a usual size: its delta is another one's than that of facts.
     """
     lacking = situation.lacking()
-    known = recalled((r.status for r in ledger.history()), lacking)
-    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
+    recorded = recalled((r.status for r in ledger.history()), lacking)
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in recorded})
     if not missing:
-        return known, Fraction(0), None
+        return recorded, Fraction(0), None
     caution = _told(missing, epsilon * SHARE)
     if warn is not None:
         warn(caution)
@@ -114,10 +114,10 @@ def find_facts(
         def count(statement: n.Aggregate) -> tuple[object, ...]:
             return snapshot.session.rows(lower(statement, snapshot.session.dialect))[0]
 
-        found = find(missing, source.policy, source.catalog, paid, count)
+        facts = find(missing, source.policy, source.catalog, paid, count)
         snapshot.session.confirm()
-        reservation.settle(written(found))
-    return (*known, *found), paid, caution
+        reservation.settle(outcome_text(facts))
+    return (*recorded, *facts), paid, caution
 
 
 def _evidence(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> Evidence:
@@ -135,7 +135,7 @@ def _evidence(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> E
 
 
 def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
-    words = ", ".join(
+    description = ", ".join(
         f"range is declared for {x.table}.{x.column}"
         if x.column
         else f"limit is declared for {x.table}"
@@ -143,33 +143,33 @@ def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
     ).replace(", ", ", no ")
     return Caution(
         "WRN-009",
-        f"no {words}: found privately, once, with epsilon {float(paid):.4g} of this question",
+        f"no {description}: found privately, once, with epsilon {float(paid):.4g} of this question",
         "declare what everybody may know in the policy, and all of epsilon goes into the answer",
     )
 
 
-def relied_upon(answer: Answer, found: tuple[Found, ...]) -> tuple[Found, ...]:
+def relied_upon(answer: Answer, facts: tuple[Found, ...]) -> tuple[Found, ...]:
     """Give the facts found before that an answer rests on."""
     used = (answer.error.get("leaves_out") or {}).get("undeclared", ())
-    return tuple(f for f in found if f.lacking.words in used)
+    return tuple(f for f in facts if f.lacking.words in used)
 
 
-def with_found(
-    answer: Answer, found: tuple[Found, ...], paid: Fraction, caution: Caution | None
+def with_inferred(
+    answer: Answer, facts: tuple[Found, ...], paid: Fraction, caution: Caution | None
 ) -> Answer:
     """Put beside an answer what was found for it: its price, and what it may leave out."""
-    if not found:
+    if not facts:
         return answer
-    guarantee = _priced(answer.guarantee, found, paid)
+    guarantee = _priced(answer.guarantee, facts, paid)
     left = dict(answer.error.get("leaves_out") or {})
-    left["found"] = [{**_plain(fact), "told": str(fact)} for fact in found]
+    left["found"] = [{**_plain(fact), "told": str(fact)} for fact in facts]
     mechanisms = [
         {
             "measure": f"facts of {fact.lacking.table}",
             "mechanism": "permute-and-flip over a public list",
             "epsilon": float(fact.epsilon) if paid else 0.0,
         }
-        for fact in found
+        for fact in facts
     ]
     warnings = answer.warnings if caution is None else (caution, *answer.warnings)
     return replace(
@@ -192,32 +192,36 @@ def assumed_facts(
 ) -> tuple[tuple[Found, ...], Fraction, str]:
     """For `explain`: facts of the ledger, or of a usual size; what they would cost, and a sentence that says which."""
     lacking = situation.lacking()
-    known = recalled((r.status for r in ledger.history()), lacking) if ledger else ()
-    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
-    words = [str(fact) for fact in known]
+    recorded = recalled((r.status for r in ledger.history()), lacking) if ledger else ()
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in recorded})
+    lines = [str(fact) for fact in recorded]
     paid = epsilon * SHARE if missing else Fraction(0)
     if missing:
-        words.append(
+        lines.append(
             f"{_told(missing, paid).message} (truncation.range, truncation.rows). "
             "What follows assumes -1,000 to 1,000, and 1,000 rows per unit; noise grows with what is found."
         )
-    return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
+    return (*recorded, *(assumed(x) for x in missing)), paid, "\n".join(lines)
 
 
-def explained(told: Explanation, words: str) -> Explanation:
+def explained(explanation: Explanation, description: str) -> Explanation:
     """Put in front of an explanation what it assumes."""
-    return replace(told, text=f"{words}\n{told.text}", record={**told.record, "assumes": words})
+    return replace(
+        explanation,
+        text=f"{description}\n{explanation.text}",
+        record={**explanation.record, "assumes": description},
+    )
 
 
-def paid_by(found: tuple[Found, ...], paid: Fraction) -> dict[str, Fraction]:
+def paid_by(facts: tuple[Found, ...], paid: Fraction) -> dict[str, Fraction]:
     """Give what finding facts costs each protection."""
-    return {fact.lacking.protection: paid for fact in found}
+    return {fact.lacking.protection: paid for fact in facts}
 
 
 def _priced(
-    guarantees: list[dict[str, Any]], found: tuple[Found, ...], paid: Fraction
+    guarantees: list[dict[str, Any]], facts: tuple[Found, ...], paid: Fraction
 ) -> list[dict[str, Any]]:
-    prices = paid_by(found, paid)
+    prices = paid_by(facts, paid)
     return [
         {**g, "epsilon": float(Fraction(str(g["epsilon"])) + prices[g["protection"]])}
         if g["protection"] in prices

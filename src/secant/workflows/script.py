@@ -20,7 +20,7 @@ from secant.errors import SecantError, SqlError
 from secant.ledger.opening import Accounts, accounts_of
 from secant.ledger.store import Ledger
 from secant.plan.facts.facts import Facts
-from secant.plan.facts.keys import told_apart
+from secant.plan.facts.keys import distinguishing_columns
 from secant.plan.facts.parts import Part
 from secant.plan.typing import fields_of
 from secant.policy.policy import Policy
@@ -119,27 +119,27 @@ def _together(
     costs: Mapping[str, Mapping[Source, Price]],
     parts: Mapping[str, Mapping[str, list[Part] | None]],
 ) -> dict[Source, Price]:
-    found: dict[Source, Price] = {}
+    prices: dict[Source, Price] = {}
     for source in dict.fromkeys(s for row in costs.values() for s in row):
         looked_at = {name: row.get(source.table) for name, row in parts.items()}
         paid = {name: row[source] for name, row in costs.items() if source in row}
         epsilon, delta = (
             together({name: price[i] for name, price in paid.items()}, looked_at) for i in (0, 1)
         )
-        found[source] = epsilon, delta
-    return found
+        prices[source] = epsilon, delta
+    return prices
 
 
 def run_workflow(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     """Explain all statements with tables that are not released yet as placeholders, then ask them in order."""
     try:
-        found = _ran(script, catalog, asking)
+        workflow = _ran(script, catalog, asking)
     except SecantError as error:
         _point_into(script, error)
         raise
-    if found.stopped is not None:
-        _point_into(script, found.stopped)
-    return found
+    if workflow.stopped is not None:
+        _point_into(script, workflow.stopped)
+    return workflow
 
 
 def _point_into(script: str, error: SecantError) -> None:
@@ -154,31 +154,31 @@ def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     outputs = [s for s in statements if s.kind != "view"]
     assert asking.question.epsilon is not None, "a script is asked with an epsilon"
     share = replace(asking.question, epsilon=asking.question.epsilon / len(outputs))
-    known, costs, parts = _foreseen(outputs, catalog, asking, share)
+    extended, costs, parts = _foreseen(outputs, catalog, asking, share)
     paying = sum(1 for row in costs.values() if row)
     if 0 < paying < len(outputs):  # what reads public numbers only needs no share
         share = replace(asking.question, epsilon=asking.question.epsilon / paying)
-        known, costs, parts = _foreseen(outputs, catalog, asking, share)
-    stabilities = _stabilities(statements, asking, known)
+        extended, costs, parts = _foreseen(outputs, catalog, asking, share)
+    stabilities = _stabilities(statements, asking, extended)
     if asking.ledger is None:
         flow = _flow(statements, catalog, asking.policy, costs, parts, stabilities, {})
         return Workflow({}, costs, stabilities, flow, parts)
     answers: dict[str, Answer] = {}
     stopped = None
-    known = catalog
+    extended = catalog
     for statement in outputs:
         try:
             # Bounds may follow the numbers that were drawn: what is shown is what this one costs.
-            job = asking.planned(known, replace(share, text=statement.text))
-            answer = asking.answered(known, replace(share, text=statement.text))
+            job = asking.planned(extended, replace(share, text=statement.text))
+            answer = asking.answered(extended, replace(share, text=statement.text))
         except SecantError as error:
             if not answers:
                 raise
             stopped = error
             break
-        answers[statement.name], costs[statement.name] = answer, _costs(asking, known, job)
-        parts[statement.name] = _parts(asking, known, job)
-        known = known.knowing(_kept(statement, _drawn(job, statement, answer)))
+        answers[statement.name], costs[statement.name] = answer, _costs(asking, extended, job)
+        parts[statement.name] = _parts(asking, extended, job)
+        extended = extended.knowing(_kept(statement, _drawn(job, statement, answer)))
     costs = {name: row for name, row in costs.items() if name in answers}
     budget = accounts_of(asking.ledger)
     left = {name: account.remaining_epsilon for name, account in budget.items()}
@@ -190,18 +190,18 @@ def _foreseen(
     outputs: list[Statement], catalog: Catalog, asking: Asking, share: Question
 ) -> tuple[Catalog, dict[str, dict[Source, Price]], dict[str, dict[str, list[Part] | None]]]:
     """Explain all outputs before anything is spent, with placeholders for tables that are not drawn yet."""
-    known, costs, parts = catalog, {}, {}
+    extended, costs, parts = catalog, {}, {}
     for statement in outputs:
-        job = asking.planned(known, replace(share, text=statement.text))
-        costs[statement.name] = _costs(asking, known, job)
-        parts[statement.name] = _parts(asking, known, job)
-        known = known.knowing(_kept(statement, _placeholder(known, statement, job)))
-    return known, costs, parts
+        job = asking.planned(extended, replace(share, text=statement.text))
+        costs[statement.name] = _costs(asking, extended, job)
+        parts[statement.name] = _parts(asking, extended, job)
+        extended = extended.knowing(_kept(statement, _placeholder(extended, statement, job)))
+    return extended, costs, parts
 
 
 def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
     """Give the catalog with the views of the script; each may read what stands before it."""
-    known, seen = catalog, set[str]()
+    extended, seen = catalog, set[str]()
     for s in statements:
         if catalog.table(s.name) is not None or s.name in {*catalog.views, *catalog.stored_views}:
             message = f"there is a table or a view {s.name} already"
@@ -212,9 +212,9 @@ def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
             message = f"{s.name} reads {early[0]}, which is not defined before it"
             raise SqlError("SQL-002", message, hint="define it first; recursion is not accepted")
         if s.kind == "view":
-            known = known.knowing({s.name: View(s.text, s.columns, placed=True)})
+            extended = extended.knowing({s.name: View(s.text, s.columns, placed=True)})
         seen.add(s.name)
-    return known
+    return extended
 
 
 def _costs(asking: Asking, catalog: Catalog, job: ReleasePlan) -> dict[Source, Price]:
@@ -257,13 +257,13 @@ _STANDING: dict[str, tuple[object, object]] = {
 def _placeholder(catalog: Catalog, statement: Statement, job: ReleasePlan) -> Constants:
     """Give rows that stand for a table that is not drawn yet: keys that tell them apart, and numbers that do not."""
     columns = _columns(job, statement)
-    keys = told_apart(bind(statement.text, catalog))
+    keys = distinguishing_columns(bind(statement.text, catalog))
     apart = [keys is not None and f.name in keys for f in fields_of(job.prepared.post)]
     numbers = (0,) if keys == frozenset() else (0, 1) if keys else (0, 0, 1)
 
-    def value(place: int, number: int) -> object:
-        pair = _STANDING.get(columns[place][1].kind)
-        return None if pair is None else pair[0 if keys and not apart[place] else number]
+    def value(index: int, number: int) -> object:
+        pair = _STANDING.get(columns[index][1].kind)
+        return None if pair is None else pair[0 if keys and not apart[index] else number]
 
     places = range(len(columns))
     return Constants(columns, tuple(tuple(value(i, k) for i in places) for k in numbers))
@@ -276,13 +276,13 @@ def _stabilities(
     facts = Facts(asking.policy, catalog)
     covered = [p for p in asking.question.protections if p.kind == "rows"]
     tables = [t for t in catalog.tables if any(t in facts.covered(p) for p in covered)]
-    found: dict[str, dict[str, int | None]] = {}
+    stabilities: dict[str, dict[str, int | None]] = {}
     for s in statements:
         if s.kind == "view":
             with limited_work():
                 plan = bind(f'SELECT * FROM "{s.name}"', catalog)
-                found[s.name] = {table: rows_moved(plan, table, facts) for table in tables}
-    return found
+                stabilities[s.name] = {table: rows_moved(plan, table, facts) for table in tables}
+    return stabilities
 
 
 def _flow(
@@ -318,7 +318,7 @@ def _flow(
     }
     tables = {s.words: s.table for row in costs.values() for s in row}
     protections = {s.words: s.protection for row in costs.values() for s in row}
-    remaining = {words: left[p] for words, p in protections.items() if p in left}
-    moved = {view: {t: n for t, n in row.items() if n != 0} for view, row in stabilities.items()}
+    remaining = {name: left[p] for name, p in protections.items() if p in left}
+    changed = {view: {t: n for t, n in row.items() if n != 0} for view, row in stabilities.items()}
     total = {source.words: price[0] for source, price in _together(costs, parts).items()}
-    return Flow(tuple(boxes.values()), rows, tables, total, remaining, moved)
+    return Flow(tuple(boxes.values()), rows, tables, total, remaining, changed)

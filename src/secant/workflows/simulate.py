@@ -18,7 +18,7 @@ from typing import Any
 from secant.attack import Amount, aimed, chance, parse_attacker
 from secant.attack.bayes import Added, Law, cells_of, chances, points_of, targets_of
 from secant.attack.beliefs import Alike, Named, belief_of
-from secant.attack.goals import Attribute, place_of
+from secant.attack.goals import Attribute, number_of_text
 from secant.engines.backend import Session
 from secant.engines.print.print_sql import lower
 from secant.errors import Refused, UsageError
@@ -44,21 +44,21 @@ _ADDING = (n.Project, n.Filter, n.Join, n.Truncate)
 _ONE = "a simulation takes a question for one count or sum, without groups, whose noise has one public size"
 
 
-def held_tables(plan: n.Relation, session: Session) -> Tables:
+def stored_tables(plan: n.Relation, session: Session) -> Tables:
     """Read the tables of a plan, whole; small ones only."""
-    found: dict[str, tuple[n.Scan, list[Row]]] = {}
+    tables: dict[str, tuple[n.Scan, list[Row]]] = {}
     for scan in n.walk(plan):
-        if isinstance(scan, n.Scan) and scan.table not in found:
-            found[scan.table] = scan, session.rows(lower(scan, session.dialect))
-    if sum(len(rows) for _, rows in found.values()) > MOST_ROWS:
+        if isinstance(scan, n.Scan) and scan.table not in tables:
+            tables[scan.table] = scan, session.rows(lower(scan, session.dialect))
+    if sum(len(rows) for _, rows in tables.values()) > MOST_ROWS:
         raise UsageError(
             "USE-001", f"a simulation takes tables of at most {MOST_ROWS} rows together"
         )
-    return found
+    return tables
 
 
 def simulated(
-    jobs: Mapping[str, ReleasePlan], held: Tables, attacker: str, policy: Policy, catalog: Catalog
+    jobs: Mapping[str, ReleasePlan], tables: Tables, attacker: str, policy: Policy, catalog: Catalog
 ) -> dict[str, Any]:
     """Simulate an attacker at every ε of a public grid."""
     aim = parse_attacker(attacker)
@@ -68,17 +68,17 @@ def simulated(
     prior, described = belief_of(goal, policy.column(goal.table, goal.column), catalog)
     if prior is None or isinstance(prior, (Named, Alike)):
         raise UsageError("USE-001", "a simulation needs a prior of numbers or dates")
-    if goal.table not in held or not held[goal.table][1]:
+    if goal.table not in tables or not tables[goal.table][1]:
         raise UsageError("USE-001", f"the question reads no row of {goal.table}")
     values, shares = points_of(prior, MOST_VALUES)
-    center = None if goal.center is None else float(place_of(goal.center))
+    center = None if goal.center is None else float(number_of_text(goal.center))
     targets = targets_of(values, float(goal.radius), center)
     watching = {p.name: aimed(aim, policy, p, catalog) for p in policy.protections}
     points, counted = [], None
     for epsilon, job in jobs.items():
         aggregate, measure, law = _one_sum(job, goal)
         if counted is None:  # what rows add does not depend on epsilon
-            counted = _adding(aggregate, measure, held, goal, values)
+            counted = _adding(aggregate, measure, tables, goal, values)
         here, anywhere = _averages(*counted, law, shares, targets)
         amount = Amount(Fraction(epsilon))
         points.append(
@@ -127,12 +127,12 @@ def _one_sum(job: ReleasePlan, goal: Attribute) -> tuple[n.Aggregate, Measure, L
 def _is_shown(job: ReleasePlan, measure: Measure) -> bool:
     """Whether the answer is the measure itself, at most moved up to 0: beside it stands the number as it was drawn."""
     (output,) = job.traced.outputs
-    made = _without_attempts(job.traced.made_of(output))
-    if isinstance(made, n.Call) and made.function == "greatest":
-        kept, *limits = made.arguments
+    expression = _without_attempts(job.traced.made_of(output))
+    if isinstance(expression, n.Call) and expression.function == "greatest":
+        inner, *limits = expression.arguments
         zero = all(isinstance(x, n.Literal) and x.value == 0 for x in limits)
-        made = _without_attempts(kept) if zero else None
-    return isinstance(made, n.Column) and made.name == measure.column
+        expression = _without_attempts(inner) if zero else None
+    return isinstance(expression, n.Column) and expression.name == measure.column
 
 
 def _without_attempts(scalar: n.Scalar | None) -> n.Scalar | None:
@@ -142,40 +142,42 @@ def _without_attempts(scalar: n.Scalar | None) -> n.Scalar | None:
 
 
 def _adding(
-    aggregate: n.Aggregate, measure: Measure, held: Tables, goal: Attribute, values: Floats
+    aggregate: n.Aggregate, measure: Measure, stored: Tables, goal: Attribute, values: Floats
 ) -> tuple[list[tuple[int, Floats]], int]:
     """Give what rows add by their value, in whole steps, rows that add alike as one; and the true sum."""
-    scan, rows = held[goal.table]
+    scan, rows = stored[goal.table]
     at = list(stored_columns(scan).values()).index(goal.column)
     kind = scan.columns[at].type.kind
     answer = prepare(aggregate)
-    tables = {name: list(some) for name, (_, some) in held.items()}
+    tables = {name: list(some) for name, (_, some) in stored.items()}
 
     def steps(some: list[Row]) -> int:
         return _steps(answer, {**tables, goal.table: some}, measure)
 
     alike = Counter((*row[:at], *row[at + 1 :]) for row in rows)
-    read = _read_places(aggregate, scan, at)
+    read = _columns_read(aggregate, scan, at)
     kinds = Counter[Row]()
     for row, count in alike.items():
         kinds[tuple(row[i] if i in read else None for i in range(len(row)))] += count
     example = {tuple(v if i in read else None for i, v in enumerate(r)): r for r in alike}
     some = kinds.most_common(MOST_KINDS)
     scale = sum(kinds.values()) / sum(count for _, count in some)
-    found: dict[tuple[int, ...], float] = {}
+    counts_by_shift: dict[tuple[int, ...], float] = {}
     for key, count in some:
         row = example[key]
         one = [steps([(*row[:at], _typed(v, kind), *row[at:])]) for v in values]
-        found[tuple(one)] = found.get(tuple(one), 0.0) + count * scale
+        counts_by_shift[tuple(one)] = counts_by_shift.get(tuple(one), 0.0) + count * scale
     true = steps(rows)
     if true != sum(
         steps([row]) for row in rows
     ):  # a limit cuts some of them: they are not independent
         raise UsageError("USE-001", _ONE, hint="a limit of rows changes what they add: raise it")
-    return [(max(1, round(c)), np.array(one, dtype=float)) for one, c in found.items()], true
+    return [
+        (max(1, round(c)), np.array(one, dtype=float)) for one, c in counts_by_shift.items()
+    ], true
 
 
-def _read_places(aggregate: n.Aggregate, scan: n.Scan, at: int) -> frozenset[int]:
+def _columns_read(aggregate: n.Aggregate, scan: n.Scan, at: int) -> frozenset[int]:
     """Give which other columns of a row tell what it adds, by their places without the one that is guessed."""
     used = {x.name for x in n.walk(aggregate) if isinstance(x, n.Column)}
     used |= {
@@ -195,12 +197,12 @@ def _averages(
     added = [Added(rows, np.rint(one / cell).astype(np.int64)) for rows, one in kinds]
     order = sorted(range(len(added)), key=lambda i: -added[i].rows)[:MOST_GUESSED]
     scaled = Law(law.size / cell, law.normal)
-    found = [
+    by_row = [
         (added[i].rows, chances(added, i, shares, scaled, round(truth / cell), targets))
         for i in order
     ]
-    everybody = sum(rows for rows, _ in found)
-    here, anywhere = (sum(r * pair[side] for r, pair in found) / everybody for side in (0, 1))
+    everybody = sum(rows for rows, _ in by_row)
+    here, anywhere = (sum(r * pair[side] for r, pair in by_row) / everybody for side in (0, 1))
     return here, anywhere
 
 

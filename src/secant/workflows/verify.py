@@ -35,13 +35,13 @@ def check_release(ledger: Ledger, policy: Policy, catalog: Catalog, release: str
     record = _record(ledger, release)
     evidence = record.get("papers", {})
     bodies = {k: body for k in KINDS if (body := ledger.paper(evidence.get(k, ""))) is not None}
-    found = verify(record, bodies)
-    points = [chain, *found.points]
-    if len(bodies) == len(KINDS) and found.points[0].outcome == "holds":
+    verdict = verify(record, bodies)
+    points = [chain, *verdict.points]
+    if len(bodies) == len(KINDS) and verdict.points[0].outcome == "holds":
         kind = json.loads(bodies["certificate"]).get("kind", QUESTION)
         if kind in (QUESTION, STREAM):  # statistics and black boxes have neither text nor tables
             points += [_planned(bodies, evidence, catalog), _policy(evidence, policy, catalog)]
-    return replace(found, points=tuple(points))
+    return replace(verdict, points=tuple(points))
 
 
 def _record(ledger: Ledger, release: str) -> dict[str, Any]:
@@ -62,11 +62,11 @@ def _record(ledger: Ledger, release: str) -> dict[str, Any]:
 def _planned(bodies: dict[str, str], evidence: dict[str, str], catalog: Catalog) -> Point:
     """Plan the text again."""
     about = "plan"
-    asked = json.loads(bodies["text"])
+    question = json.loads(bodies["text"])
     try:
-        with query_context(asked["text"]):
-            given = read_parameters(asked["parameters"])
-            plan = bind(asked["text"], catalog, given)
+        with query_context(question["text"]):
+            parameters = read_parameters(question["parameters"])
+            plan = bind(question["text"], catalog, parameters)
             same = digest(plan_document(plan)) == evidence["plan"]
     except SecantError as error:
         return Point(about, "not known", f"the text is not planned any more ({error.code})")
@@ -82,5 +82,7 @@ def _planned(bodies: dict[str, str], evidence: dict[str, str], catalog: Catalog)
 def _policy(evidence: dict[str, str], policy: Policy, catalog: Catalog) -> Point:
     """Say whether the policy is still the one of the release; the release was checked by its own in any case."""
     same = digest(policy_document(policy, catalog)) == evidence["policy"]
-    words = "the policy is the same now" if same else "checked by its own policy; it is another now"
-    return Point("policy", "holds", words)
+    description = (
+        "the policy is the same now" if same else "checked by its own policy; it is another now"
+    )
+    return Point("policy", "holds", description)

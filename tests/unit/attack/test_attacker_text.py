@@ -8,7 +8,7 @@ import pytest
 
 from secant.attack import attack_lines, attack_report, guess_probability, parse_attacker, uniform
 from secant.attack.beliefs import ASSUMED, belief_of
-from secant.attack.goals import Allowed, words_of
+from secant.attack.goals import Allowed, goal_text
 from secant.attack.priors import Uniform, Weights
 from secant.attack.secrets import weight_of
 from secant.errors import PolicyError, UsageError
@@ -87,10 +87,10 @@ def test_goals_are_joined():
     assert (found.goal.joined_by, first.column, either.joined_by) == ("and", "x", "or")
     assert (either.parts[0].radius, either.parts[1].center) == (0, "it's")
     assert (either.parts[1].row, either.parts[1].name) == (2, "b[2].note")
-    assert words_of(found.goal) == "a.x within 1 and (a.y exactly or b[2].note is 'it's')"
+    assert goal_text(found.goal) == "a.x within 1 and (a.y exactly or b[2].note is 'it's')"
     ball = parse_attacker("ships.(x, y) within 5 of (1, -2)").goal
     assert (ball.ball, [(p.column, p.center) for p in ball.parts]) == (True, [("x", 1), ("y", -2)])
-    assert words_of(ball) == "ships.(x, y) within 5"
+    assert goal_text(ball) == "ships.(x, y) within 5"
     # `and` binds more tightly, and a table alone is asked about who is in it.
     assert parse_attacker("a.x exactly or a.y exactly and a.z exactly").goal.joined_by == "or"
     alone = parse_attacker("people member 10% at most 30%")

@@ -415,7 +415,7 @@ def calls(place, monkeypatch) -> list[Any]:
     patch("secant.service.asking.Service", MagicMock)
     patch("secant.service.agents.build", MagicMock)
     patch("secant.service.store.open_store", MagicMock)
-    patch("secant.service.verifiers.made_password", "a password")
+    patch("secant.service.verifiers.generated_password", "a password")
     users = MagicMock()
     users.return_value.found.side_effect = recorder("found", ("ada",))
     users.return_value.make_token.side_effect = recorder("token", ("secret", KEPT))

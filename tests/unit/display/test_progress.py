@@ -106,7 +106,7 @@ def test_a_pipe_sees_nothing_unless_it_asks(capsys):
     with shown.progress("counting", 2) as reached, shown.waiting("asking"):
         reached(1)
     assert capsys.readouterr() == ("", "")
-    with shown.progress("counting [/b]", 2, asked=True) as reached:
+    with shown.progress("counting [/b]", 2, requested=True) as reached:
         reached(1)
         reached(2)
     out, err = capsys.readouterr()

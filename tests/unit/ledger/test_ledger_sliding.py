@@ -143,7 +143,7 @@ def test_no_stretch_is_overlooked():
 
 def test_planted_an_account_that_looks_at_stretches_by_themselves_is_caught(monkeypatch):
     """Plant: only stretches that begin with a stream are looked at, not those that reach into two."""
-    monkeypatch.setattr(sliding, "_places", lambda spans, window: [s.start for s in spans])
+    monkeypatch.setattr(sliding, "_starts", lambda spans, window: [s.start for s in spans])
     two = [charged(day(0), 10, "1"), charged(day(12), None, "1")]
     window = MONTH
     cells = range(two[0].span.start // window.cell - 40, two[0].span.start // window.cell + 60)

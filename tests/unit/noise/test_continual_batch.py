@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from secant.noise.continual import batch
-from secant.noise.continual.batch import best_tree, blocks, leaves, moved, noises_of, steps_of
+from secant.noise.continual.batch import (
+    best_tree,
+    blocks,
+    change_of_blocks,
+    leaves,
+    noises_of,
+    steps_of,
+)
 from secant.noise.continual.levels import Tree
 from secant.noise.mechanisms import sums
 from secant.noise.mechanisms.sums import Weighted, weighted_error
@@ -67,7 +74,7 @@ def test_without_noise_steps_are_the_truth_and_blocks_move_as_far_as_is_said(see
     size, squared = sum(map(abs, by)), sum(x * x for x in by)
     other = blocks(tree, [a + b for a, b in zip(values, by, strict=True)])
     differ = [abs(a - b) for a, b in zip(blocks(tree, values), other, strict=True)]
-    most = moved(tree, Fraction(size), Fraction(squared))
+    most = change_of_blocks(tree, Fraction(size), Fraction(squared))
     assert sum(differ) <= most[0]
     assert sum(x * x for x in differ) <= most[1]
 
@@ -75,9 +82,11 @@ def test_without_noise_steps_are_the_truth_and_blocks_move_as_far_as_is_said(see
 def test_a_move_of_one_step_or_of_neighbors_reaches_what_is_said():
     tree = Tree(3, 3)
     one = blocks(tree, [1, *[0] * 26])
-    assert (sum(one), sum(x * x for x in one)) == moved(tree, Fraction(1), Fraction(1))
+    assert (sum(one), sum(x * x for x in one)) == change_of_blocks(tree, Fraction(1), Fraction(1))
     three = blocks(tree, [1, 1, 1, *[0] * 24])
-    assert (sum(three), sum(x * x for x in three)) == moved(tree, Fraction(3), Fraction(3))
+    assert (sum(three), sum(x * x for x in three)) == change_of_blocks(
+        tree, Fraction(3), Fraction(3)
+    )
 
 
 def test_few_steps_are_added_up_as_they_are_and_many_are_not():

@@ -9,7 +9,7 @@ import pytest
 
 from secant.plan import nodes as n
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.null_on_error import _made_total, make_total
+from secant.plan.rewrites.null_on_error import _null_on_error, make_total
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import canonical, same, same_call
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -67,7 +67,7 @@ def test_rows_are_made_total_once_and_stay_the_same_rows() -> None:
     plan = normalize(from_sql(text, CATALOG))
     made = make_total(plan)
     assert make_total(plan) is made
-    assert canonical(made) == canonical(_made_total(plan))
+    assert canonical(made) == canonical(_null_on_error(plan))
 
 
 def test_rows_that_are_total_do_not_hold_themselves() -> None:

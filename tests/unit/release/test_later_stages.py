@@ -183,7 +183,7 @@ def test_a_limit_that_the_user_wrote_is_not_taken_for_a_formula(town):
 
 
 def test_a_limit_that_is_read_through_anyway_would_be_noticed(town, monkeypatch):
-    old = intervals._kept
+    old = intervals._one_sided
 
     def through(scalar, noisy, row, *, below):
         first = intervals.affine_of(scalar.arguments[0], noisy, {}, sure=True)
@@ -193,7 +193,7 @@ def test_a_limit_that_is_read_through_anyway_would_be_noticed(town, monkeypatch)
             else old(scalar, noisy, row, below=below)
         )
 
-    monkeypatch.setattr(intervals, "_kept", through)
+    monkeypatch.setattr(intervals, "_one_sided", through)
     assert not enough(*held(town, LIMITED, [-5 / 555], 60), 60)
 
 

@@ -286,7 +286,7 @@ _asked = whole._Reading._asked
         (whole._Reading, "_asked", _shifted),
         (whole, "_size", lambda found: found),
         (whole, "_float", lambda found, parts: n.Cast(found, DOUBLE)),
-        (carried, "_asked_first", _lost),
+        (carried, "_filtered_first", _lost),
     ],
 )
 def test_a_planted_fault_is_seen(monkeypatch, place, name, fault):

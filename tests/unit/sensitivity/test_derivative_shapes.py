@@ -7,7 +7,7 @@ import pytest
 
 from secant.errors import UsageError
 from secant.plan import nodes as n
-from secant.plan.evaluate.scalars import Frame, Place, code
+from secant.plan.evaluate.scalars import Frame, RowLayout, code
 from secant.plan.typing import type_of
 from secant.schema.types import DOUBLE
 from secant.sensitivity.derivative import shapes
@@ -20,7 +20,7 @@ ALLOWED = {"least", "greatest", "exp", "ln", "power", "abs"}
 
 def at(found: shapes.Smooth | n.Scalar, x: float) -> float:
     expression = found.expression if isinstance(found, shapes.Smooth) else found
-    place = Place({"x": 0}, lambda *_: pytest.fail("no subquery here"))
+    place = RowLayout({"x": 0}, lambda *_: pytest.fail("no subquery here"))
     return code(expression, place)((x,), Frame({}, {}, {}))
 
 

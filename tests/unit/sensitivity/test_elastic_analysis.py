@@ -167,7 +167,7 @@ def test_a_column_that_a_union_converts_is_not_counted_by(monkeypatch):
         names = {a.name: b.name for a, b in zip(node.columns, fields_of(side), strict=True)}
         return {c: names[c] for c in columns}
 
-    monkeypatch.setattr(rules, "by_place", converted)
+    monkeypatch.setattr(rules, "names_on_side", converted)
     assert smooth(text, Fraction(20), **rows) < meets
 
 

@@ -51,8 +51,8 @@ ADA, BOB = User("ada", "analyst"), User("bob", "analyst")
 
 def test_the_terminal_of_a_service_sees_nothing_of_questions(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
-    assert progress.wanted(None)
-    assert opened(tmp_path).do(ADA, lambda opened: progress.wanted(None)).result() is False
+    assert progress.shows_bar(None)
+    assert opened(tmp_path).do(ADA, lambda opened: progress.shows_bar(None)).result() is False
 
 
 def test_the_same_question_costs_once(opened, tmp_path):

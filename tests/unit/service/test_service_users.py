@@ -200,7 +200,7 @@ def test_a_name_is_taken_in_every_case_of_letters(users):
 
 
 def test_a_password_made_for_a_user_is_accepted(users):
-    made = verifiers.made_password()
+    made = verifiers.generated_password()
     users.add("bob", "auditor", made)
     assert Logins(users).login("bob", made, way="test").role == "auditor"
 

@@ -11,7 +11,7 @@ from test_http import Running, ask
 from secant.errors import BackendError, Refused
 from secant.release.answer import Answer
 from secant.service import remembered
-from secant.service.remembered import Remembered, Told
+from secant.service.remembered import Remembered, Reply
 from secant.service.settings import History, Reuse
 from secant.service.store import open_store
 from secant.service.users import User
@@ -64,7 +64,7 @@ def answer(found, number, *, release_id="r", reused=False, key="", rows=1, who="
         columns=("n",), rows=tuple(("x" * 1000,) for _ in range(rows)), guarantee=(),
         error={}, mechanisms=(), budget={}, release_id=release_id,
     )  # fmt: skip
-    told = Told(made, reused, datetime.fromtimestamp(1, UTC))
+    told = Reply(made, reused, datetime.fromtimestamp(1, UTC))
     note = {"text": f"q{number}", "asked": {}, "charged": [], "release_id": release_id}
     if key:
         found.begin(who, key, "digest")

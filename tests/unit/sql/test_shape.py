@@ -6,7 +6,7 @@ from sqlglot.dialects.dialect import Dialect
 from secant.errors import SqlError
 from secant.sql.limits import MAX_DEPTH
 from secant.sql.parse import parse
-from secant.sql.shape import MAX_TAKEN_APART, MAX_UNCONDITIONED, check_shape
+from secant.sql.shape import MAX_NESTED, MAX_UNCONDITIONED, check_shape
 
 MANY = 20_000
 
@@ -62,7 +62,7 @@ def test_what_would_break_a_parser_is_refused_before_it(text):
         "SELECT * FROM t" + " JOIN t USING (a)" * 90,
         "SELECT * FROM t" + " JOIN t" * 30 + " ON a = a" * 30,
         "SELECT * FROM t JOIN t" + " UNION ALL SELECT * FROM t JOIN t" * 5,
-        "SELECT " + ", ".join(["f(a)[1]"] * MAX_TAKEN_APART) + " FROM t",
+        "SELECT " + ", ".join(["f(a)[1]"] * MAX_NESTED) + " FROM t",
         "SELECT " + ", ".join(["a IN (1, 2)", "a BETWEEN 1 AND 2"] * MAX_DEPTH) + " FROM t",
     ],
 )

@@ -95,8 +95,8 @@ def test_the_staircase_is_the_sweep():
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("level + (below - place) * _ONE", "level + (below + place) * _ONE"),
-        ("level + (below - place) * _ONE", "level"),
+        ("level + (below - position) * _ONE", "level + (below + position) * _ONE"),
+        ("level + (below - position) * _ONE", "level"),
         ("level - count * _ONE) // (2 * _ONE)", "level) // _ONE"),
         ("low, upper = level, stairs", "low, lower = level, stairs"),
     ],

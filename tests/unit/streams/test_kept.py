@@ -10,7 +10,7 @@ from stream_clinic import ROWS, UNIT, stream
 from secant.errors import InternalError, Refused
 from secant.noise.continual import Mechanism
 from secant.streams import drawing, releasing
-from secant.streams.drawing import Kept
+from secant.streams.drawing import Buffer
 
 DAYS = range(1, 13)
 
@@ -41,7 +41,7 @@ def through(clinic, days, kept):
 
 def test_each_step_is_read_once(clinic, read):
     declared(clinic)
-    assert through(clinic, DAYS, Kept()) == list(DAYS)
+    assert through(clinic, DAYS, Buffer()) == list(DAYS)
     # blocks are complete on the way, and their rows are not read again
     assert read == [[day] for day in DAYS]
 
@@ -54,7 +54,7 @@ def test_without_it_blocks_are_read_again(clinic, read):
 
 def test_what_does_not_go_on_is_forgotten(clinic, read):
     declared(clinic)
-    kept = Kept()
+    kept = Buffer()
     through(clinic, (1, 2), kept)
     through(clinic, (3,), None)  # somebody else
     assert through(clinic, (4, 12), kept) == [4, 12]
@@ -63,7 +63,7 @@ def test_what_does_not_go_on_is_forgotten(clinic, read):
 
 
 def test_nothing_of_it_is_shown():
-    kept = Kept()
+    kept = Buffer()
     kept.keep({1: {(): (5,)}}, 1)
     assert "5" not in repr(kept) + str(kept) + f"{kept}"
     for out in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -80,7 +80,7 @@ def test_rows_that_go_stop_a_stream_that_is_followed(clinic, statement):
     for day in DAYS:
         clinic.add(f"2025-01-{day:02}", patient=day)
     clinic.declare(UNIT, stream(steps=64, append_only=True))
-    kept = Kept()
+    kept = Buffer()
     assert through(clinic, (1, 2, 3), kept) == [1, 2, 3]
     clinic.add("2025-01-02", patient=40)  # late rows are no loss
     assert through(clinic, (4,), kept) == [4]

@@ -191,13 +191,13 @@ def test_normal_noise_of_an_encoder_is_among_them(released: Any) -> None:
 
 def test_the_weights_of_an_encoder_are_those_of_the_product() -> None:
     from secant.noise.continual.encoder import Encoder, coefficients
-    from secant.noise.continual.records import Moved
+    from secant.noise.continual.records import Change
     from secant.verifier.streams import _weights
 
     for length, often in ((1, 1), (10, 3), (500, 6), (2000, 40)):
         used = coefficients(length, 1024)
         assert _weights(length, 1024, 1) == sum(c * c for c in used)
-        moved = Moved(often, often, 1, often)
+        moved = Change(often, often, 1, often)
         assert _weights(length, 1024, often) * often == Encoder(length).least_squared(moved)
 
 

@@ -49,7 +49,7 @@ def audit(
 
     text = question_of(sql)
     with secant.connect(source, policy=policy_file(policy)) as database:
-        found = search(
+        outcome = search(
             database, text, epsilon=epsilon, delta=delta, protection=protection,
             databases=databases, seconds=seconds, seed=seed,
         )  # fmt: skip
@@ -62,35 +62,35 @@ def audit(
             "found": _number(worst.found),
             "ratio": float(worst.ratio),
         }
-        for claim, worst in found.worst.items()
+        for claim, worst in outcome.worst.items()
     ]
-    status = REFUTED if found.refuted else 0
+    status = REFUTED if outcome.refuted else 0
     if json:
-        seen = {"databases": found.databases, "neighbors": found.pairs}
+        seen = {"databases": outcome.databases, "neighbors": outcome.pairs}
         refuted = [
             {"protection": c.protection, "measure": c.measure, "claim": c.what,
-             "before": _rows(found.worst[c].before), "after": _rows(found.worst[c].after)}
-            for c in found.refuted
+             "before": _rows(outcome.worst[c].before), "after": _rows(outcome.worst[c].after)}
+            for c in outcome.refuted
         ]  # fmt: skip
         show.print_json(
-            {**seen, "claims": lines, "refuted": refuted, "not_searched": found.not_searched}
+            {**seen, "claims": lines, "refuted": refuted, "not_searched": outcome.not_searched}
         )
         return status
     show.print_records(
         [{k: _word(v) for k, v in line.items()} for line in lines], empty="Nothing was compared."
     )
     show.say(
-        f"{several(found.databases, 'database')} drawn, {several(found.pairs, 'neighbor')} compared."
+        f"{several(outcome.databases, 'database')} drawn, {several(outcome.pairs, 'neighbor')} compared."
     )
-    for words in found.not_searched:
-        show.say(f"Not searched: {words}", style="yellow")
-    for claim in found.refuted:
-        worst = found.worst[claim]
+    for reason in outcome.not_searched:
+        show.say(f"Not searched: {reason}", style="yellow")
+    for claim in outcome.refuted:
+        worst = outcome.worst[claim]
         show.say(f"REFUTED: {claim.what} of {claim.measure} ({claim.protection})", style="bold red")
         show.say(f"  before: {_rows(worst.before)}")
         show.say(f"  after:  {_rows(worst.after)}")
         show.say("  Stop releasing such questions, and report this: the rows above are made up.")
-    if lines and not found.refuted:
+    if lines and not outcome.refuted:
         show.say("No pair moves more than is certified. A search is no proof; the derivation is.")
     return status
 

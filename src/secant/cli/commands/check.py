@@ -27,7 +27,7 @@ STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}
 
 
 @frozen
-class Found:
+class CheckResult:
     """What was found when the policy was held against the database."""
 
     problems: tuple[Problem, ...]
@@ -54,34 +54,34 @@ def check(
 ) -> int:
     """Say what is wrong with a policy, what is missing, and for each table who protects it or that it is public."""
     from secant.cli import show
-    from secant.cli.commands.look import found_in, lines_of, report
+    from secant.cli.commands.look import lines_of, read_report, report
     from secant.policy.file import load_policy
 
     if file is not None and policy is not None:
         raise UsageError("USE-001", "two policy files are named", hint="leave out --policy")
     loaded = load_policy(file or policy_file(policy))
-    found = _with_streams(loaded, source, _against_database(loaded, source))
-    wrong = found is not None and found.wrong
-    if look and (found is None or wrong):
+    findings = _with_streams(loaded, source, _against_database(loaded, source))
+    wrong = findings is not None and findings.wrong
+    if look and (findings is None or wrong):
         raise UsageError(
             "USE-001", "there is nothing to look at", hint="name a database, and mend the policy"
         )
-    seen = found_in(loaded, source) if look else None
+    seen = read_report(loaded, source) if look else None
     if json:
         looked = {} if seen is None else {"look": report(seen)}
-        show.print_json(_report(loaded, found) | looked)
+        show.print_json(_report(loaded, findings) | looked)
         return MISTAKEN if wrong else 0
-    if found is None:
+    if findings is None:
         name = loaded.path or "the policy"
         show.say(f"{name} is well formed. It names no database, so nothing else was checked.")
         return 0
-    for problem in found.problems:
+    for problem in findings.problems:
         show.say(f"{problem.severity:8}{problem}", style=STYLES[problem.severity])
-    for line in coverage_lines(found.tables):
+    for line in coverage_lines(findings.tables):
         show.say(line)
-    for name, reason in found.withheld.items():
+    for name, reason in findings.withheld.items():
         show.say(f"not offered  {name}: {reason}")
-    _summary(loaded, found)
+    _summary(loaded, findings)
     for line in () if seen is None else lines_of(seen):
         show.say(line)
     return MISTAKEN if wrong else 0
@@ -90,24 +90,24 @@ def check(
 def coverage_lines(tables: dict[str, Coverage]) -> Iterator[str]:
     """Say in words, table by table, who protects it and what of it everybody may see."""
     width = max((len(name) for name in tables), default=0)
-    for name, found in tables.items():
-        told = [f"rows protected by {', '.join(found.rows)}"] if found.rows else []
-        for who, columns in found.values.items():
-            told.append(f"values of {', '.join(columns)} protected by {who}")
-        if found.public:
-            told.append("PUBLIC: everybody may see every row")
-        elif not told:
-            told.append("neither protected nor named public: nothing is answered")
-        if found.public_columns:
-            listed = ", ".join(found.public_columns)
-            apart = " if only values are chosen to be protected" if found.rows else ""
-            told.append(f"PUBLIC{apart}: which rows there are, and {listed}")
-        if found.refused:
-            told.append(f"not answered with --protection {' or '.join(found.refused)}")
-        yield f"table   {name:{width}}  {'; '.join(told)}"
+    for name, coverage in tables.items():
+        parts = [f"rows protected by {', '.join(coverage.rows)}"] if coverage.rows else []
+        for who, columns in coverage.values.items():
+            parts.append(f"values of {', '.join(columns)} protected by {who}")
+        if coverage.public:
+            parts.append("PUBLIC: everybody may see every row")
+        elif not parts:
+            parts.append("neither protected nor named public: nothing is answered")
+        if coverage.public_columns:
+            listed = ", ".join(coverage.public_columns)
+            apart = " if only values are chosen to be protected" if coverage.rows else ""
+            parts.append(f"PUBLIC{apart}: which rows there are, and {listed}")
+        if coverage.refused:
+            parts.append(f"not answered with --protection {' or '.join(coverage.refused)}")
+        yield f"table   {name:{width}}  {'; '.join(parts)}"
 
 
-def _against_database(policy: Policy, source: str | None) -> Found | None:
+def _against_database(policy: Policy, source: str | None) -> CheckResult | None:
     """Hold the policy against the catalog; None if it names no database."""
     if not (source or policy.source):
         return None
@@ -127,31 +127,33 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
         opened.close()
     problems = _against_ledger(policy) + check_policy(policy, catalog)
     if has_password(policy.source):
-        told = 'a password stands in the policy, which is shown to people; write source = "env:NAME" or "file:PATH"'
-        problems += (Problem("warning", "database.source", told),)
+        message = 'a password stands in the policy, which is shown to people; write source = "env:NAME" or "file:PATH"'
+        problems += (Problem("warning", "database.source", message),)
     hint = open_hint(policy, catalog)
     offered = naming(policy, catalog)
-    return Found(problems, coverage(policy, offered), hint, withheld_in(offered))
+    return CheckResult(problems, coverage(policy, offered), hint, withheld_in(offered))
 
 
-def _with_streams(policy: Policy, source: str | None, found: Found | None) -> Found | None:
+def _with_streams(
+    policy: Policy, source: str | None, result: CheckResult | None
+) -> CheckResult | None:
     """Add which streams could not be released. Other questions do not suffer from that."""
-    if found is None or found.wrong or not policy.streams:
-        return found
+    if result is None or result.wrong or not policy.streams:
+        return result
     import secant
     from secant.errors import SecantError
     from secant.policy.problems import Problem
 
-    problems = list(found.problems)
+    problems = list(result.problems)
     with secant.connect(source, policy=policy) as database:
         for stream in policy.streams:
             try:
                 database.explain_stream(stream.name)
             except SecantError as error:
-                told = "; ".join([error.message, *error.details, *filter(None, [error.hint])])
+                message = "; ".join([error.message, *error.details, *filter(None, [error.hint])])
                 line = policy.lines.get(("streams", stream.name.lower()))
-                problems.append(Problem("warning", f"streams.{stream.name}", told, line))
-    return replace(found, problems=tuple(problems))
+                problems.append(Problem("warning", f"streams.{stream.name}", message, line))
+    return replace(result, problems=tuple(problems))
 
 
 def _against_ledger(policy: Policy) -> tuple[Problem, ...]:
@@ -161,11 +163,11 @@ def _against_ledger(policy: Policy) -> tuple[Problem, ...]:
     from secant.ledger.amounts import decimals
     from secant.policy.problems import Problem
 
-    place = opening.ledger_place(policy)
-    if not opening.ledger_was_started(place):
+    location = opening.ledger_place(policy)
+    if not opening.ledger_was_started(location):
         return ()
     try:
-        with opening.open_ledger(policy, place, create=False) as books:
+        with opening.open_ledger(policy, location, create=False) as books:
             unnamed = books.unnamed()
     except BudgetError as error:
         severity = "note" if error.code == "BUD-002" else "error"  # away, or not started yet
@@ -182,27 +184,29 @@ def _against_ledger(policy: Policy) -> tuple[Problem, ...]:
     )
 
 
-def _summary(policy: Policy, found: Found) -> None:
+def _summary(policy: Policy, result: CheckResult) -> None:
     from secant.cli import show
 
-    counts = {kind: sum(p.severity == kind for p in found.problems) for kind in STYLES}
-    told = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
-    show.say(f"{policy.path or 'the policy'}: {told}")
-    if found.hint:
-        show.say(f"Now: {found.hint}")
-    if not found.wrong:
+    counts = {kind: sum(p.severity == kind for p in result.problems) for kind in STYLES}
+    counted = ", ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items()
+    )
+    show.say(f"{policy.path or 'the policy'}: {counted}")
+    if result.hint:
+        show.say(f"Now: {result.hint}")
+    if not result.wrong:
         names = ", ".join(p.name for p in policy.protections)
         show.say(f"The policy fits the database. Protections in force: {names}")
 
 
-def _report(policy: Policy, found: Found | None) -> dict[str, object]:
+def _report(policy: Policy, result: CheckResult | None) -> dict[str, object]:
     return {
         "policy": str(policy.path or ""),
-        "ok": found is None or not found.wrong,
-        "checked_against_database": found is not None,
+        "ok": result is None or not result.wrong,
+        "checked_against_database": result is not None,
         "problems": [
             {"severity": p.severity, "line": p.line, "place": p.place, "message": p.message}
-            for p in (found.problems if found else ())
+            for p in (result.problems if result else ())
         ],
         "tables": {
             name: {
@@ -212,8 +216,8 @@ def _report(policy: Policy, found: Found | None) -> dict[str, object]:
                 "public_columns": list(c.public_columns),
                 "not_answered_with": list(c.refused),
             }
-            for name, c in (found.tables if found else {}).items()
+            for name, c in (result.tables if result else {}).items()
         },
-        "not_offered": dict(found.withheld) if found else {},
-        "hint": found.hint if found else "",
+        "not_offered": dict(result.withheld) if result else {},
+        "hint": result.hint if result else "",
     }

@@ -65,30 +65,30 @@ def demo(*, keep: Keep = None, serve: Serve = False, http: Http = None, json: Js
         from secant.cli.commands.demo_service import serve_clinic
 
         refuse_beside("--serve", {"--json": json})
-        with _place(keep) as directory:
+        with _folder(keep) as directory:
             return serve_clinic(Path(directory), 8443 if http is None else http)
     refuse_beside("questions: it is the port of --serve", {"--http": http})
     import secant
     from secant.cli import show
     from secant.cli.demo_data import make_clinic
 
-    with _place(keep) as directory:
+    with _folder(keep) as directory:
         with show.working("making a clinic", quiet=json):
             database, policy = make_clinic(Path(directory))
             truths = _true_answers(database)
         with secant.connect(policy=policy, create=True) as connection:
-            asked = []
+            answered = []
             if not json:
                 _introduce()
-            for (words, sql, epsilon), truth in zip(QUESTIONS, truths, strict=True):
+            for (question, sql, epsilon), truth in zip(QUESTIONS, truths, strict=True):
                 answer = connection.sql(sql, epsilon=epsilon)
-                asked.append((words, sql, answer, truth))
+                answered.append((question, sql, answer, truth))
                 if not json:
-                    _tell(words, sql, answer, truth)
+                    _tell(question, sql, answer, truth)
             refusal = _refusal(connection)
             accounts = connection.budget
             if json:
-                show.print_json(_report(asked, refusal, connection))
+                show.print_json(_report(answered, refusal, connection))
                 return 0
     show.say("A question that would show people is refused", style="bold cyan")
     show.say(refusal.render())
@@ -101,7 +101,7 @@ def demo(*, keep: Keep = None, serve: Serve = False, http: Http = None, json: Js
     return 0
 
 
-def _place(keep: str | None) -> tempfile.TemporaryDirectory[str] | nullcontext[str]:
+def _folder(keep: str | None) -> tempfile.TemporaryDirectory[str] | nullcontext[str]:
     if keep is None:
         return tempfile.TemporaryDirectory(prefix="secant-demo-")
     directory = Path(keep)
@@ -138,11 +138,11 @@ def _introduce() -> None:
     show.say()
 
 
-def _tell(words: str, sql: str, answer: Answer, truth: list[tuple[object, ...]]) -> None:
+def _tell(question: str, sql: str, answer: Answer, truth: list[tuple[object, ...]]) -> None:
     from secant.cli import show
     from secant.display.parts import table_parts
 
-    show.say(words, style="bold cyan")
+    show.say(question, style="bold cyan")
     show.say(textwrap.indent(sql, "  "), style="dim")
     show.say()
     beside = ("true (sample data)", truth)
@@ -153,15 +153,15 @@ def _tell(words: str, sql: str, answer: Answer, truth: list[tuple[object, ...]])
 
 
 def _report(
-    asked: list[tuple[str, str, Answer, list[tuple[object, ...]]]],
+    answered: list[tuple[str, str, Answer, list[tuple[object, ...]]]],
     refusal: SecantError,
     connection: Connection,
 ) -> dict[str, object]:
     return {
         "sample_data": True,
         "questions": [
-            {"question": words, "sql": sql, "true_rows": truth, "answer": answer.to_dict()}
-            for words, sql, answer, truth in asked
+            {"question": question, "sql": sql, "true_rows": truth, "answer": answer.to_dict()}
+            for question, sql, answer, truth in answered
         ],
         "refused": {"sql": TOO_CURIOUS, "error": refusal.to_dict()},
         "budget": connection.budget.to_list(),

@@ -15,14 +15,14 @@ def serve_clinic(directory: Path, port: int) -> int:
     from secant.cli.demo_data import make_clinic
     from secant.service.serving import Server, ended_by_signal
     from secant.service.settings import load_settings
-    from secant.service.verifiers import made_password
+    from secant.service.verifiers import generated_password
 
     _, policy = make_clinic(directory)
     settings = load_settings(None, {}, {"policy": policy, "http.port": port})
     with ended_by_signal() as wait, Server(settings) as server:
         show.say(f"Open       {server.fronts[0].address}")
         for name, role in (("ada", "analyst"), ("olga", "owner")):
-            password = made_password()
+            password = generated_password()
             server.service.users.add(name, role, password)
             show.say(f"{role:10} {name}, password {password}")
         show.say("A clinic with 2,000 patients who never existed. Ctrl-C ends it.")

@@ -118,14 +118,14 @@ def explain(
         "--level": level, "--protection": protection, "--attacker": attacker, "--plot": plot, "--ranges": ranges,
         "--components": components, "--smt": smt,
     }  # fmt: skip
-    place = policy_file(policy)
+    path = policy_file(policy)
     if rule is not None:
         of_data = {"--stream": stream, "--sql": statements, "--policy": policy, "--source": source}
         refuse_beside("--rule", {**of_question, **of_data})
         return _print_rule(rule, json=json)
     if stream is not None:
         refuse_beside("--stream", of_question)
-        return _print_stream(stream, place, source, statements=statements, json=json)
+        return _print_stream(stream, path, source, statements=statements, json=json)
     if sql is None:
         raise UsageError(
             "USE-001",
@@ -144,7 +144,7 @@ def explain(
         )
     with (
         show.working("deriving", quiet=json),
-        secant.connect(source, policy=place) as database,
+        secant.connect(source, policy=path) as database,
     ):
         try:
             explanation = database.explain(
@@ -201,11 +201,11 @@ def _print_rule(name: str, *, json: bool) -> int:
     from secant.cli import show
     from secant.proofs import rule
 
-    found = rule(name)
+    result = rule(name)
     if json:
-        show.print_json(found.to_dict())
+        show.print_json(result.to_dict())
     else:
-        show.say(str(found))
+        show.say(str(result))
     return 0
 
 
@@ -216,16 +216,16 @@ def _print_stream(
     from secant.cli import show
 
     with secant.connect(source, policy=policy) as database:
-        found = database.explain_stream(name)
+        explanation = database.explain_stream(name)
     if json:
-        more = {"statements": list(found.statements)} if statements else {}
-        show.print_json({**found.to_dict(), **more})
+        more = {"statements": list(explanation.statements)} if statements else {}
+        show.print_json({**explanation.to_dict(), **more})
         return 0
-    show.say(str(found))
+    show.say(str(explanation))
     if statements:
         show.say()
         show.say("-- the statement of the first step")
-        show.say(f"{found.statements[0]};")
+        show.say(f"{explanation.statements[0]};")
     return 0
 
 

@@ -126,14 +126,16 @@ def _seen_from(target: Path, source: str) -> str:
 
 def _put_away(target: Path, address: str) -> str:
     """Write an address with a password into a file that nobody else may read; give the source that names it."""
-    place = target.with_suffix(".source")
+    secret_file = target.with_suffix(".source")
     try:
-        place.unlink(missing_ok=True)
-        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        secret_file.unlink(missing_ok=True)
+        with os.fdopen(
+            os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
+        ) as file:
             file.write(address + "\n")
     except OSError as error:
-        raise UsageError("USE-001", f"cannot write {place}: {error.strerror}") from None
-    return f"file:{place.name}"
+        raise UsageError("USE-001", f"cannot write {secret_file}: {error.strerror}") from None
+    return f"file:{secret_file.name}"
 
 
 def _write(target: Path, text: str) -> None:

@@ -97,12 +97,12 @@ def inspect(
     from secant.cli import show
     from secant.release.components import Component, component_lines
 
-    place = policy_file(policy)
+    path = policy_file(policy)
     beside = {"--epsilon": epsilon, "--delta": delta, "--level": level, "--components": components}
     if stream is not None:
         other = {"--protection": protection, "--curve": curve, "--attacker": attacker}
         refuse_beside("--stream", {"a question": sql, **beside, **other, "--plot": plot})
-        return _print_spread(stream, place, source, share or "0.999", json=json)
+        return _print_spread(stream, path, source, share or "0.999", json=json)
     refuse_beside("a question: it goes with --stream", {"--share": share})
     if sql is None:
         raise UsageError(
@@ -121,21 +121,21 @@ def inspect(
     sys.stderr.write(WARNING + "\n")
     with (
         show.working("inspecting", quiet=json),
-        secant.connect(source, policy=place) as database,
+        secant.connect(source, policy=path) as database,
     ):
         if attacker is not None:
             simulation = database.simulate(text, attacker, protection=protection)
         elif curve:
-            found = curves.curves_of(
+            all_curves = curves.curves_of(
                 lambda e: database.inspect(
                     text, epsilon=e, delta=delta, level=level, protection=protection
                 )
             )
         else:
-            asked = "1" if epsilon is None else epsilon
+            epsilon_text = "1" if epsilon is None else epsilon
             columns = database.inspect(
                 text,
-                epsilon=asked,
+                epsilon=epsilon_text,
                 delta=delta,
                 level=level,
                 protection=protection,
@@ -146,12 +146,12 @@ def inspect(
         return 0
     if curve:
         if plot is not None:
-            _write(Path(plot), curves.svg(found, confidence, "error against epsilon"))
+            _write(Path(plot), curves.svg(all_curves, confidence, "error against epsilon"))
         if json:
-            for one in found:
+            for one in all_curves:
                 show.print_json(one.to_dict(confidence))
         else:
-            show.print_curves(found, confidence)
+            show.print_curves(all_curves, confidence)
         return 0
     if json:
         # One object per output column, one to a line.
@@ -172,24 +172,24 @@ def _print_spread(name: str, policy: str, source: str | None, share: str, *, jso
     from secant.cli.commands.stream_look import spread_in, spread_lines, spread_record
 
     sys.stderr.write(WARNING + "\n")
-    found = spread_in(name, policy, source, share)
+    spreads = spread_in(name, policy, source, share)
     if json:
-        show.print_json(spread_record(found, WARNING))
+        show.print_json(spread_record(spreads, WARNING))
     else:
-        for line in spread_lines(found):
+        for line in spread_lines(spreads):
             show.say(line)
     return 0
 
 
-def _print_simulation(found: dict[str, Any], plot: str | None, *, json: bool) -> None:
+def _print_simulation(simulation: dict[str, Any], plot: str | None, *, json: bool) -> None:
     from secant.cli import guesses, show
 
     if plot is not None:
-        _write(Path(plot), guesses.simulation_picture(found))
+        _write(Path(plot), guesses.simulation_picture(simulation))
     if json:
-        show.print_json(found)
+        show.print_json(simulation)
     else:
-        for line in guesses.simulation_lines(found):
+        for line in guesses.simulation_lines(simulation):
             show.say(line)
 
 

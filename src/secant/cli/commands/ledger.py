@@ -52,11 +52,11 @@ def ledger(
     if export == "-":  # which has standard output for itself
         also = {"--history": history, "--verify": verify, "--restored": restored, "--json": json}
         refuse_beside("--export -", also)
-    place = policy_file(policy)
+    path = policy_file(policy)
     if restored:
-        _take_for_whole(place)
+        _take_for_whole(path)
     needed = verify or export is not None
-    with _books(place, source, needed=needed) as (books, accounts_now):
+    with _books(path, source, needed=needed) as (books, accounts_now):
         report: dict[str, object] = {}
         if export is not None:
             _write(books.export("csv" if export.endswith(".csv") else "jsonl"), export)
@@ -108,8 +108,8 @@ def _books(
         if source is not None:  # it was asked for, and is not there
             raise
         owner_policy = secant.load_policy(policy)
-        place = opening.ledger_place(owner_policy)
-        with opening.open_ledger(owner_policy, place, create=False) as books:
+        location = opening.ledger_place(owner_policy)
+        with opening.open_ledger(owner_policy, location, create=False) as books:
             yield books, lambda: opening.accounts_of(books)
         return
     with database:
@@ -127,8 +127,8 @@ def _take_for_whole(policy: str) -> None:
     from secant.ledger import opening
 
     owner_policy = secant.load_policy(policy)
-    place = opening.ledger_place(owner_policy)
-    opening.open_ledger(owner_policy, place, create=False, restored=True).close()
+    location = opening.ledger_place(owner_policy)
+    opening.open_ledger(owner_policy, location, create=False, restored=True).close()
 
 
 def _write(lines: Iterable[str], target: str) -> None:

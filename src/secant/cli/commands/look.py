@@ -23,7 +23,7 @@ WARNING = (
 PASTING = "What you paste is public from then on: analysts see limits, ranges and values. Proposals come from the data."
 
 
-def found_in(policy: Policy, source: str | None) -> Look:
+def read_report(policy: Policy, source: str | None) -> Look:
     """Read the data; warn first, where it is seen whatever becomes of the output."""
     from secant.engines.sources import open_source
     from secant.policy.check import fit_policy
@@ -38,44 +38,44 @@ def found_in(policy: Policy, source: str | None) -> Look:
         opened.close()
 
 
-def lines_of(found: Look) -> Iterator[str]:
+def lines_of(look: Look) -> Iterator[str]:
     """Say what every limit, range and list cuts off, and which lines would cut off less."""
     yield WARNING
-    for limit in found.limits:
-        yield f"limit   {limit.table} ({limit.protection}): {_limit_words(limit)}"
-    for column in found.columns:
-        yield f"column  {column.table}.{column.column}: {_column_words(column)}"
-    proposed = [line for limit in found.limits for line in limit.lines]
-    proposed += [line for column in found.columns for line in column.lines]
+    for limit in look.limits:
+        yield f"limit   {limit.table} ({limit.protection}): {_limit_text(limit)}"
+    for column in look.columns:
+        yield f"column  {column.table}.{column.column}: {_column_text(column)}"
+    proposed = [line for limit in look.limits for line in limit.lines]
+    proposed += [line for column in look.columns for line in column.lines]
     if proposed:
         yield ""
         yield f"# Proposals for the policy. {PASTING}"
         yield from proposed
 
 
-def _limit_words(x: LimitLook) -> str:
-    said = f"{several(x.units, 'unit')} with {several(x.rows, 'row')}, {x.most:,} at most"
+def _limit_text(x: LimitLook) -> str:
+    description = f"{several(x.units, 'unit')} with {several(x.rows, 'row')}, {x.most:,} at most"
     if x.limit is None:
-        said += "; no limit is declared"
+        description += "; no limit is declared"
     else:
-        said += f"; the limit {x.limit:,} cuts {several(x.units_over, 'unit')} and {several(x.rows_lost, 'row')}"
+        description += f"; the limit {x.limit:,} cuts {several(x.units_over, 'unit')} and {several(x.rows_lost, 'row')}"
     if x.rows_without_unit:
-        said += f"; {several(x.rows_without_unit, 'row')} of no unit"
-    return said
+        description += f"; {several(x.rows_without_unit, 'row')} of no unit"
+    return description
 
 
-def _column_words(x: ColumnLook) -> str:
-    said = [f"{x.nulls:,} of {x.rows:,} rows are NULL"]
+def _column_text(x: ColumnLook) -> str:
+    parts = [f"{x.nulls:,} of {x.rows:,} rows are NULL"]
     if x.declared is not None:
-        said.append(
+        parts.append(
             f"{x.below:,} lie below the range and {x.above:,} above ({x.least} to {x.most})"
         )
     if x.unlisted is not None:
-        said.append(f"{x.unlisted:,} have a value that is not listed")
-    return "; ".join(said)
+        parts.append(f"{x.unlisted:,} have a value that is not listed")
+    return "; ".join(parts)
 
 
-def report(found: Look) -> dict[str, object]:
+def report(look: Look) -> dict[str, object]:
     """Give the figures for programs; the first key says whose they are."""
     return {
         "owner_only": WARNING,
@@ -93,7 +93,7 @@ def report(found: Look) -> dict[str, object]:
                 "proposed": x.proposed,
                 "toml": list(x.lines),
             }
-            for x in found.limits
+            for x in look.limits
         ],
         "columns": [
             {
@@ -110,6 +110,6 @@ def report(found: Look) -> dict[str, object]:
                 "proposed": x.proposed,
                 "toml": list(x.lines),
             }
-            for x in found.columns
+            for x in look.columns
         ],
     }

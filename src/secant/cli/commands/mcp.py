@@ -29,7 +29,7 @@ def mcp(
     from secant.service.asking import Service
     from secant.service.settings import load_settings
 
-    settings = load_settings(None if config is None else Path(config), given={"policy": policy})
+    settings = load_settings(None if config is None else Path(config), overrides={"policy": policy})
     service = Service(settings)
     try:
         build(service, analyst, cap).run()

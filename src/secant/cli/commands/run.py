@@ -69,7 +69,7 @@ def run(
         hint = "give the path of a text file"
         raise UsageError("USE-001", f"{script} cannot be read", hint=hint) from None
     with asking(policy_file(policy), source, no_create=no_create, quiet=json) as database:
-        found = database.run(
+        workflow = database.run(
             text,
             epsilon=epsilon,
             delta=delta,
@@ -80,16 +80,16 @@ def run(
             explain=explain,
         )
     if plot is not None:
-        found.plot().save(plot)
+        workflow.plot().save(plot)
     if json:
-        show.print_json(found.to_dict())
+        show.print_json(workflow.to_dict())
     else:
-        for name, answer in found.answers.items():
+        for name, answer in workflow.answers.items():
             show.say(f"{name}:")
             show.print_answer(answer)
             show.say()
-        for line in flow_text(found.flow):
+        for line in flow_text(workflow.flow):
             show.say(line)
-    if found.stopped is not None:
-        raise found.stopped
+    if workflow.stopped is not None:
+        raise workflow.stopped
     return 0

@@ -47,13 +47,13 @@ def serve(
     from secant.service.settings import load_settings
     from secant.service.tls import fingerprint, tls_files
 
-    given = {
+    options = {
         "policy": policy,
         "http.port": http,
         "postgres.port": postgres,
         "tls.self_made": self_made_tls or None,
     }
-    settings = load_settings(None if config is None else Path(config), given=given)
+    settings = load_settings(None if config is None else Path(config), overrides=options)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     # Only our own lines: a library's may quote what it was handed.
     logging.getLogger().setLevel(logging.CRITICAL)

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source, flag, named, policy_file
 
 if TYPE_CHECKING:
-    from secant.streams.drawing import Kept
+    from secant.streams.drawing import Buffer
     from secant.streams.series import Series
 
 Until = Annotated[
@@ -70,7 +70,7 @@ def stream(
     from secant.cli import show
     from secant.display.progress import silent
     from secant.errors import UsageError
-    from secant.streams.drawing import Kept
+    from secant.streams.drawing import Buffer
 
     if follow and until is not None:
         raise UsageError("USE-001", "--follow goes on, and --until ends", hint="use one of them")
@@ -78,10 +78,10 @@ def stream(
         raise UsageError("USE-001", "--filter takes a number above 0", hint="nothing was released")
     if plot is not None:
         _check_writable(plot)
-    shown, kept, place = 0, Kept(), policy_file(policy)
+    shown, cache, path = 0, Buffer(), policy_file(policy)
     while True:
         with silent() if json else nullcontext():  # otherwise the release shows a bar by itself
-            series, accounts, pause = _released(name, until, analyst, place, source, kept)
+            series, accounts, pause = _released(name, until, analyst, path, source, cache)
         if revised or isotonic or filter is not None:
             with show.working("weighing", quiet=json):
                 series = series.afterwards(revised=revised, isotonic=isotonic, spread=filter)
@@ -99,14 +99,14 @@ def stream(
 
 
 def _released(
-    name: str, until: str | None, analyst: str, policy: str, source: str | None, kept: Kept
+    name: str, until: str | None, analyst: str, policy: str, source: str | None, cache: Buffer
 ) -> tuple[Series, Any, float | None]:
     """Release what is complete; say also how many seconds it takes until the next step is."""
     import secant
 
     # A source that is written to has to be opened again to see what is new.
     with secant.connect(source, policy=policy) as database:
-        series = database.stream(name, until=until, analyst=analyst, kept=kept)
+        series = database.stream(name, until=until, analyst=analyst, kept=cache)
         return series, database.budget, series.seconds_to_next
 
 

@@ -25,22 +25,22 @@ def spread_in(name: str, policy: str, source: str | None, share: str) -> list[Sp
     from secant.streams.inspecting import spread_of
     from secant.streams.releasing import opened_stream
 
-    wanted, loaded = level_of(share), load_policy(policy)
+    level, loaded = level_of(share), load_policy(policy)
     beside = None if source or loaded.path is None else loaded.path.parent
     backend = open_source(source or loaded.source, beside=beside, limits=loaded.limits)
     try:
-        held = fit_policy(loaded, backend.catalog())
+        fitted = fit_policy(loaded, backend.catalog())
         opened = opened_stream(
-            held, name, lambda chosen: protections_in_force(held, chosen), backend
+            fitted, name, lambda chosen: protections_in_force(fitted, chosen), backend
         )
-        return spread_of(opened, wanted)
+        return spread_of(opened, level)
     finally:
         backend.close()
 
 
-def spread_lines(found: list[Spread]) -> Iterator[str]:
+def spread_lines(spreads: list[Spread]) -> Iterator[str]:
     """Say what most and what the largest add, and that only the bound protects everybody."""
-    for x in found:
+    for x in spreads:
         share, one = float(x.share), x.of.removesuffix("s")
         yield f"{x.measure}, all steps together, before limits cut:"
         yield f"  {share:.6g} of the {x.of} add at most {x.quantile:.6g}: {NAME}"
@@ -49,7 +49,7 @@ def spread_lines(found: list[Spread]) -> Iterator[str]:
     yield "Noise for less than that bound would protect some and not others: those who add most have most to lose."
 
 
-def spread_record(found: list[Spread], warning: str) -> dict[str, Any]:
+def spread_record(spreads: list[Spread], warning: str) -> dict[str, Any]:
     """Give the figures for programs; the first key says whose they are."""
     return {
         "owner_only": warning,
@@ -63,6 +63,6 @@ def spread_record(found: list[Spread], warning: str) -> dict[str, Any]:
                 "largest": x.largest,
                 "bound": x.bound,
             }
-            for x in found
+            for x in spreads
         ],
     }

@@ -67,41 +67,41 @@ def user(
     from secant.service.users import Users
     from secant.service.views import audit_view, token_view
 
-    given = {"--role": role, "--stdin": stdin, "--days": days, "--note": note}
+    options = {"--role": role, "--stdin": stdin, "--days": days, "--note": note}
     obeyed = OBEYED.get(action, ())
-    refuse_beside(action, {o: value for o, value in given.items() if o not in obeyed})
+    refuse_beside(action, {o: value for o, value in options.items() if o not in obeyed})
     if bool(name) == (action in ("list", "log")):
-        said = "a name means nothing here" if name else "whose? a name is missing"
+        reason = "a name means nothing here" if name else "whose? a name is missing"
         hint = f"secant user {action}" + ("" if name else " NAME")
-        raise UsageError("USE-001", said, hint=hint)
+        raise UsageError("USE-001", reason, hint=hint)
     if action == "role" and role is None:
         raise UsageError("USE-001", "--role is missing")
     store = open_store(ledger_place(load_policy(policy_file(policy))))
     try:
         users = Users(store)
         by = Origin(actor=f"os:{getpass.getuser()}", way="command line")
-        told: object
+        output: object
         if action in ("add", "password"):
-            password = _given() if stdin else _made()
+            password = _password_given() if stdin else _random_password()
             if action == "add":
                 users.add(name, role or "analyst", password, by=by)
             else:
                 users.set_password(name, password, by=by)
-            told = {"user": name, "password": None if stdin else password}
+            output = {"user": name, "password": None if stdin else password}
             line = f"{name}: done" if stdin else f"Password of {name}, shown this once: {password}"
         elif action == "token":
-            found = users.found(name)
-            if found is None:
+            entry = users.found(name)
+            if entry is None:
                 raise UsageError("USE-001", "there is no such user", hint="see `secant user list`")
             seconds = (USUAL_DAYS if days is None else days) * 86_400
-            token, kept = users.make_token(found[0], seconds=seconds, note=note or "", by=by)
-            told = {**token_view(kept), "token": token}
-            line = f"Token {kept.token_id} of {name}, shown this once: {token}"
+            token, record = users.make_token(entry[0], seconds=seconds, note=note or "", by=by)
+            output = {**token_view(record), "token": token}
+            line = f"Token {record.token_id} of {name}, shown this once: {token}"
         elif action == "list":
-            told = [{"user": u.name, "role": u.role} for u in users.all()]
+            output = [{"user": u.name, "role": u.role} for u in users.all()]
             line = "\n".join(f"{u.role:8} {u.name}" for u in users.all()) or "no users"
         elif action == "log":
-            told = audit_view(users.log())
+            output = audit_view(users.log())
             line = "\n".join(
                 f"{e.time:%Y-%m-%d %H:%M:%S}  {e.kind:18} {e.who or '-':12} by {e.origin.actor or '-':12} "
                 f"from {e.origin.address or e.origin.way or '-':15} token {e.origin.token_id or '-':12} {e.about}"
@@ -116,21 +116,21 @@ def user(
                 users.revoke_all(name, by=by)
             else:
                 users.set_role(name, str(role), by=by)
-            told, line = {"user": name}, f"{name}: done"
+            output, line = {"user": name}, f"{name}: done"
     finally:
         store.close()
     if json:
-        show.print_json(told)
+        show.print_json(output)
     else:
         show.say(line)
     return 0
 
 
-def _given() -> str:
+def _password_given() -> str:
     return sys.stdin.readline().rstrip("\r\n")
 
 
-def _made() -> str:
-    from secant.service.verifiers import made_password
+def _random_password() -> str:
+    from secant.service.verifiers import generated_password
 
-    return made_password()
+    return generated_password()

@@ -13,7 +13,7 @@ Release = Annotated[
 ]
 STATUS = {"verified": 0, "not verified": 1, "wrong": 4}
 MARKS = {"holds": ("ok", "green"), "wrong": ("WRONG", "bold red"), "not known": ("?", "yellow")}
-WORDS = {
+SENTENCES = {
     "verified": "Verified: every step follows, the noise hides the bounds, and the charge covers the noise.",
     "not verified": "Not verified: what is marked with ? is beyond the checker. It found nothing wrong.",
     "wrong": "Wrong: the release does not keep to what its records claim. Stop releasing, and report this.",
@@ -33,13 +33,15 @@ def verify(
     from secant.cli import show
 
     with secant.connect(source, policy=policy_file(policy), create=False) as database:
-        found = database.verify(release)
+        verdict = database.verify(release)
     if json:
-        points = [{"about": p.about, "outcome": p.outcome, "words": p.words} for p in found.points]
-        show.print_json({"release": release, "outcome": found.outcome, "points": points})
-        return STATUS[found.outcome]
-    for point in found.points:
+        points = [
+            {"about": p.about, "outcome": p.outcome, "words": p.words} for p in verdict.points
+        ]
+        show.print_json({"release": release, "outcome": verdict.outcome, "points": points})
+        return STATUS[verdict.outcome]
+    for point in verdict.points:
         mark, style = MARKS[point.outcome]
         show.say(f"{mark:6} {point.about}: {point.words}", style=style)
-    show.say(WORDS[found.outcome], style="bold")
-    return STATUS[found.outcome]
+    show.say(SENTENCES[verdict.outcome], style="bold")
+    return STATUS[verdict.outcome]

@@ -54,23 +54,23 @@ class Home:
         return f"{self.prefix}.{name}" if self.prefix else name
 
 
-def column_offer(written: str) -> Offer:
+def column_offer(type_text: str) -> Offer:
     """Say how a column is offered, from its type as the engine writes it."""
-    if match := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", written):
+    if match := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", type_text):
         return Offer(t.decimal(int(match[1]), int(match[2])))
-    if array := re.fullmatch(r"(.*)\[\d*\]", written, re.DOTALL):
+    if array := re.fullmatch(r"(.*)\[\d*\]", type_text, re.DOTALL):
         element = array[1]
         if element in _WHOLE_ELEMENTS:
             return Offer(part="array of INTEGER")
         return Offer(part="array of TEXT" if element == "VARCHAR" else "array")
-    if re.fullmatch(r"ENUM\(.*\)", written, re.DOTALL):
-        labels = re.findall(r"'((?:[^']|'')*)'", written[5:-1])
+    if re.fullmatch(r"ENUM\(.*\)", type_text, re.DOTALL):
+        labels = re.findall(r"'((?:[^']|'')*)'", type_text[5:-1])
         read = tuple(label.replace("''", "'") for label in labels)
         return Offer(t.ENUM, "CAST({0} AS VARCHAR)", labels=read)
-    if written in _PLAIN:
-        return Offer(_PLAIN[written])
-    word = re.split(r"[ (]", written, maxsplit=1)[0]
-    return _SHOWN.get(written) or Offer(reason=f"its type, {word}, has no counterpart here")
+    if type_text in _PLAIN:
+        return Offer(_PLAIN[type_text])
+    word = re.split(r"[ (]", type_text, maxsplit=1)[0]
+    return _SHOWN.get(type_text) or Offer(reason=f"its type, {word}, has no counterpart here")
 
 
 def read_catalog(
@@ -89,15 +89,15 @@ def read_catalog(
 
 
 def _check_home(engine: duckdb.DuckDBPyConnection, home: Home, homes: tuple[Home, ...]) -> None:
-    found = engine.execute(
+    schemas = engine.execute(
         f"SELECT schema_name FROM duckdb_schemas() WHERE database_name = {text(home.database)} "
         "AND schema_name NOT IN ('information_schema', 'pg_catalog') ORDER BY 1"
     ).fetchall()
-    if (home.schema,) not in found:
+    if (home.schema,) not in schemas:
         raise BackendError(
             "BAK-001",
             f"the data source has no schema {home.schema[:80]!r}",
-            hint="the schemas are: " + ", ".join(name for (name,) in found[:40]),
+            hint="the schemas are: " + ", ".join(name for (name,) in schemas[:40]),
         )
 
 
@@ -109,22 +109,22 @@ def _tables(
     offered = f"SELECT table_name, comment FROM duckdb_tables() WHERE {at}"
     if own_views:
         offered += f" UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE {at}"
-    told = dict(engine.execute(offered).fetchall())
+    comments = dict(engine.execute(offered).fetchall())
     columns: dict[str, dict[str, tuple[Offer, str | None]]] = {}
     computed: dict[str, list[Computed]] = {}
     filled: dict[str, list[str]] = {}
-    for name, column, written, comment, nullable, formula in engine.execute(
+    for name, column, type_text, comment, nullable, formula in engine.execute(
         "SELECT table_name, column_name, data_type, comment, is_nullable, "
         "CASE WHEN is_generated THEN generation_expression END "
         f"FROM duckdb_columns() WHERE {at} ORDER BY table_name, column_index"
     ).fetchall():
-        if name in told:
-            columns.setdefault(name, {})[column] = (column_offer(written), comment)
+        if name in comments:
+            columns.setdefault(name, {})[column] = (column_offer(type_text), comment)
             filled.setdefault(name, []).extend([] if nullable else [column])
             # It is checked when a row comes, not when the row changes: reading it may fail.
             if formula is not None:
-                found = Computed(column, Formula(formula), virtual=True)
-                computed.setdefault(name, []).append(found)
+                generated = Computed(column, Formula(formula), virtual=True)
+                computed.setdefault(name, []).append(generated)
     unique: dict[str, list[tuple[str, ...]]] = {}
     ways: dict[str, list[tuple[str, str, str]]] = {}
     ties = _triggers(engine, home)
@@ -140,16 +140,16 @@ def _tables(
         Stored(
             home.named(name),
             f"{quote(home.database)}.{quote(home.schema)}.{quote(name)}",
-            {column: offer for column, (offer, _) in found.items()},
+            {column: offer for column, (offer, _) in offers.items()},
             tuple(unique.get(name, ())),
             tuple(ways.get(name, ())),
-            {c: note for c, (_, note) in found.items() if note}
-            | ({"": told[name]} if told[name] else {}),
+            {c: note for c, (_, note) in offers.items() if note}
+            | ({"": comments[name]} if comments[name] else {}),
             tuple(computed.get(name, ())),
             tuple(ties.get(name, ())),
             tuple(filled[name]),
         )
-        for name, found in columns.items()
+        for name, offers in columns.items()
     ]
 
 
@@ -179,15 +179,15 @@ def _tie(row: tuple[Any, ...], home: Home) -> Iterator[Tie]:
 
 def _triggers(engine: duckdb.DuckDBPyConnection, home: Home) -> dict[str, list[Tie]]:
     """Give the triggers of each table, and which tables they name; views and macros may read any."""
-    found: dict[str, list[Tie]] = {}
-    for name, trigger, written in engine.execute(
+    triggers: dict[str, list[Tie]] = {}
+    for name, trigger, sql in engine.execute(
         "SELECT table_name, trigger_name, sql FROM duckdb_triggers() "
         f"WHERE database_name = {text(home.database)} AND schema_name = {text(home.schema)} ORDER BY 1, 2"
     ).fetchall():
-        tables, others = engine.execute(_NAMED.format(written=text(written.lower()))).fetchall()[0]
+        tables, others = engine.execute(_NAMED.format(written=text(sql.lower()))).fetchall()[0]
         reaches = None if others else tuple(sorted(home.named(t) for t in tables or ()))
-        found.setdefault(name, []).append(Tie("trigger", trigger, reaches=reaches))
-    return found
+        triggers.setdefault(name, []).append(Tie("trigger", trigger, reaches=reaches))
+    return triggers
 
 
 _NAMED = """
@@ -209,6 +209,6 @@ def _views(engine: duckdb.DuckDBPyConnection, home: Home, at: str) -> list[Store
     ).fetchall():
         columns.setdefault(name, []).append(column)
     return [
-        StoredView(home.named(name), written, "duckdb", tuple(columns.get(name, ())))
-        for name, written in rows
+        StoredView(home.named(name), sql, "duckdb", tuple(columns.get(name, ())))
+        for name, sql in rows
     ]

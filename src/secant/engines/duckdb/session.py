@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from secant.engines.backend import Known, changed, closed, failed, most_rows, not_accepted
+from secant.engines.backend import PublicRows, changed, closed, failed, most_rows, not_accepted
 from secant.engines.dialect import DUCKDB, Dialect, quote, text
 from secant.engines.directory import as_list, files_of, names_of, tables_of, without_lines
 from secant.engines.duckdb.catalog import Home, read_catalog
@@ -53,10 +53,10 @@ class DuckDBSession:
         compare: Callable[[], None],
         limits: Limits,
         dialect: Dialect = DUCKDB,
-        known: Known | None = None,
+        answers: PublicRows | None = None,
     ) -> None:
         self._cursor = cursor
-        self.known: Known = {} if known is None else known
+        self.known: PublicRows = {} if answers is None else answers
         self.dialect = dialect
         self.catalog, self.confirm = catalog, compare
         self._limits = limits
@@ -98,12 +98,12 @@ class DuckDBSession:
             return self._cursor.execute(statement).fetchmany(most + 1)
 
         try:
-            found = watched(fetch, self._cursor.interrupt, self._limits.seconds)
+            rows = watched(fetch, self._cursor.interrupt, self._limits.seconds)
         except duckdb.OutOfMemoryException:
             raise over_limit() from None
-        if len(found) > most:
+        if len(rows) > most:
             raise over_limit()
-        return found
+        return rows
 
 
 class DuckDB:
@@ -141,9 +141,9 @@ class DuckDB:
     @contextmanager
     def session(self, tables: Collection[str] = ()) -> Iterator[DuckDBSession]:
         """Begin a question; nobody writes through the engine, so that all tables stay as they are."""
-        place = self._begun()
+        index = self._begun()
         try:
-            engine = self._engines[place].get()
+            engine = self._engines[index].get()
             self._compare()
             with engine.cursor(self._enter) as cursor:
                 shared = self._limits, self.dialect, engine.known
@@ -151,18 +151,18 @@ class DuckDB:
                 self._compare()
         finally:
             with self._lock:
-                self._busy[place] -= 1
+                self._busy[index] -= 1
 
     def _begun(self) -> int:
         """Choose an engine that no question uses, a new one, or the one that fewest use."""
         with self._lock:
-            place = min(range(len(self._busy)), key=self._busy.__getitem__)
-            if self._busy[place] and len(self._engines) < self._most:
+            index = min(range(len(self._busy)), key=self._busy.__getitem__)
+            if self._busy[index] and len(self._engines) < self._most:
                 self._engines.append(PerProcess(self._opened, _Engine.close))
                 self._busy.append(0)
-                place = len(self._busy) - 1
-            self._busy[place] += 1
-            return place
+                index = len(self._busy) - 1
+            self._busy[index] += 1
+            return index
 
     def close(self) -> None:
         """Close the engines of this process."""
@@ -185,11 +185,11 @@ class DuckDB:
         connection = duckdb.connect(":memory:", config=dict(analysis))
         try:
             self._fill(connection)
-            found, reading = read_catalog(connection, self._homes, own_views=self._views)
+            catalog, reading = read_catalog(connection, self._homes, own_views=self._views)
             same_state(before, self._files())
             if self._catalog is None:
-                self._catalog, self._state, self.dialect = found, before, reading
-            elif found != self._catalog:  # a forked child has read the files again
+                self._catalog, self._state, self.dialect = catalog, before, reading
+            elif catalog != self._catalog:  # a forked child has read the files again
                 raise changed("a file of the data source")
         except BaseException:
             connection.close()
@@ -210,7 +210,7 @@ class _Engine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, spill: Spill) -> None:
         self._connection = connection
         self._spill = spill
-        self.known: Known = {}  # as long as the engine: what it has opened does not change under it
+        self.known: PublicRows = {}  # as long as the engine: what it has opened does not change under it
         self._lock = threading.Lock()
         self._users = 1  # the first is the backend, until it closes
 
@@ -267,8 +267,8 @@ def open_file(
 
     def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
-            for name, place in zip(names, places, strict=True):
-                engine.execute(f"ATTACH {text(str(place))} AS {name} (READ_ONLY, TYPE duckdb)")
+            for name, location in zip(names, places, strict=True):
+                engine.execute(f"ATTACH {text(str(location))} AS {name} (READ_ONLY, TYPE duckdb)")
             engine.execute(f"USE {ATTACHED}.main")
             _refuse_own_meanings(engine)
             lock(engine, [], threads)
@@ -279,7 +279,11 @@ def open_file(
                 hint="close other programs that write to it, and check that it is a DuckDB file",
             ) from None
 
-    read = [each for place in places for each in (place, place.with_name(place.name + ".wal"))]
+    read = [
+        each
+        for location in places
+        for each in (location, location.with_name(location.name + ".wal"))
+    ]
     return DuckDB(fill, lambda: read, limits, homes=tuple(homes))
 
 
@@ -354,8 +358,8 @@ def open_directory(
                 hint="check that the files are whole and, for CSV, that the text is UTF-8",
             ) from None
 
-    found = partial(files_of, path, kind)
-    return DuckDB(fill, found, limits, in_memory=kind == "csv", views=kind == "parquet")
+    listing = partial(files_of, path, kind)
+    return DuckDB(fill, listing, limits, in_memory=kind == "csv", views=kind == "parquet")
 
 
 def add_files(
@@ -399,9 +403,9 @@ def lock(engine: duckdb.DuckDBPyConnection, files: list[str], threads: int | Non
 
 def _settings(threads: int | None) -> list[tuple[str, str]]:
     """Give what locks an engine, in the order in which it must be set."""
-    wanted = [] if threads is None else [("threads", str(int(threads)))]
+    thread_setting = [] if threads is None else [("threads", str(int(threads)))]
     return [
-        *wanted,
+        *thread_setting,
         ("error_on_division_by_zero", "false"),  # an error on one row would tell of the row
         ("TimeZone", "UTC"),  # what a moment with a zone is called must not hang on the machine
         # The first of these optimizers moves what is written twice out of TRY, where it raises after all; the second

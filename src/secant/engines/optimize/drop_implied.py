@@ -42,15 +42,15 @@ def _shortened(node: n.Node) -> n.Node:
     def change(part: n.Node) -> n.Node:
         if isinstance(part, n.Relation) or not n.kinds(part) & _SHORTENED:
             return part  # a subquery has conditions of its own
-        made = n.rebuild(part, change)
-        if isinstance(made, n.Call) and made.function == "date_diff":
-            return _counted(made, ends)
-        if isinstance(made, n.Clamp) and _within(made, ends):
-            return made.operand
-        if _picks(made) and all(_is_there(x, there) for x in n.children(made)):
-            assert isinstance(made, n.Call)
-            return _first(made)
-        return made
+        changed = n.rebuild(part, change)
+        if isinstance(changed, n.Call) and changed.function == "date_diff":
+            return _counted(changed, ends)
+        if isinstance(changed, n.Clamp) and _within(changed, ends):
+            return changed.operand
+        if _picks(changed) and all(_is_there(x, there) for x in n.children(changed)):
+            assert isinstance(changed, n.Call)
+            return _first(changed)
+        return changed
 
     items = tuple(change(item) for item in node.items)
     assert all(isinstance(item, n.Named) for item in items)
@@ -59,7 +59,7 @@ def _shortened(node: n.Node) -> n.Node:
 
 def _ends(rows: n.Relation) -> Ends:
     """Say between which constants conditions keep the columns of rows that are not grouped, padded or renamed."""
-    found: dict[str, tuple[Any, Any]] = {}
+    ends: dict[str, tuple[Any, Any]] = {}
     for part in joined(rows).conditions:
         if not isinstance(part, n.Compare) or not isinstance(part.left, n.Column):
             continue
@@ -68,13 +68,13 @@ def _ends(rows: n.Relation) -> Ends:
             continue
         if right.value is None or right.type.kind != kind.kind:
             continue
-        low, high = found.get(part.left.name, (None, None))
+        low, high = ends.get(part.left.name, (None, None))
         if part.op in (">=", ">", "="):
             low = right.value if low is None else max(low, right.value)
         if part.op in ("<=", "<", "="):
             high = right.value if high is None else min(high, right.value)
-        found[part.left.name] = low, high
-    return found
+        ends[part.left.name] = low, high
+    return ends
 
 
 def _within(clamp: n.Clamp, ends: Ends) -> bool:
@@ -93,11 +93,11 @@ def _counted(call: n.Call, ends: Ends) -> n.Scalar:
     unit, start, end = call.arguments
     dates = type_of(start).kind == type_of(end).kind == "DATE"
     days = isinstance(unit, n.Literal) and unit.value == "day"
-    held = isinstance(end, n.Clamp) and all(
+    clamped = isinstance(end, n.Clamp) and all(
         isinstance(x, n.Literal) and x.value is not None for x in (end.low, end.high)
     )
-    kept = isinstance(end, n.Column) and None not in ends.get(end.name, (None, None))
-    if dates and days and isinstance(start, n.Literal) and (held or kept):
+    bounded = isinstance(end, n.Column) and None not in ends.get(end.name, (None, None))
+    if dates and days and isinstance(start, n.Literal) and (clamped or bounded):
         return n.Arithmetic("-", end, start)
     return call
 
@@ -136,15 +136,15 @@ def _is_there(node: n.Node, there: frozenset[str]) -> bool:
         return node.value is not None
     if isinstance(node, n.Column):
         return node.name in there
-    made = isinstance(node, n.Clamp)
+    preserves = isinstance(node, n.Clamp)
     if isinstance(node, n.Arithmetic):
-        made = node.op in ("+", "-", "*")
+        preserves = node.op in ("+", "-", "*")
     elif isinstance(node, n.Cast):
-        made = node.type == DOUBLE and type_of(node.operand).numeric
+        preserves = node.type == DOUBLE and type_of(node.operand).numeric
     elif isinstance(node, n.Call) and node.function == "date_diff":
-        made = isinstance(
+        preserves = isinstance(
             node.arguments[2], n.Clamp
         )  # to an endless date there is no number of days
     elif isinstance(node, n.Call):
-        made = node.function in ("abs", "lowest", "highest")
-    return made and all(_is_there(x, there) for x in n.children(node))
+        preserves = node.function in ("abs", "lowest", "highest")
+    return preserves and all(_is_there(x, there) for x in n.children(node))

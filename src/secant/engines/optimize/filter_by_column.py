@@ -36,7 +36,7 @@ def decided_by_columns(plan: n.Relation) -> n.Relation:
 
 
 @frozen
-class _Taken:
+class _Largest:
     """Aggregates that a column is made of, and the column over theirs."""
 
     calls: tuple[n.Aggregation, ...]
@@ -50,29 +50,29 @@ def _decided(node: n.Node) -> n.Node:
     if not isinstance(unfiltered(core)[1], n.Scan):
         return node  # few rows are left of most joins, and a long statement is long to read
     reading = _Reading(definitions(layers), never_empty(core))
-    found = []
+    items = []
     for call in node.aggregations:
-        taken = _taken(call, reading)
-        if taken is None:
+        largest = _largest_of(call, reading)
+        if largest is None:
             return node
-        found.append(n.Named(call.name, taken.whole))
-        reading.calls.extend(taken.calls)
-    return n.Project(n.Aggregate(core, (), tuple(reading.calls), node.span), tuple(found))
+        items.append(n.Named(call.name, largest.whole))
+        reading.calls.extend(largest.calls)
+    return n.Project(n.Aggregate(core, (), tuple(reading.calls), node.span), tuple(items))
 
 
 class _Reading:
     """What columns are made of, which of the stored ones are never empty, and the aggregates so far."""
 
-    def __init__(self, made: Mapping[str, n.Scalar], present: frozenset[str]) -> None:
-        self.made, self.present = made, present
+    def __init__(self, by_name: Mapping[str, n.Scalar], present: frozenset[str]) -> None:
+        self.made, self.present = by_name, present
         self.calls: list[n.Aggregation] = []
         self._written: dict[n.Node, n.Node] = {}
 
     def written_out(self, scalar: n.Scalar) -> n.Scalar:
         """Write an expression over stored columns."""
-        found = self._change(scalar)
-        assert isinstance(found, n.Scalar)
-        return found
+        result = self._change(scalar)
+        assert isinstance(result, n.Scalar)
+        return result
 
     def _change(self, node: n.Node) -> n.Node:
         if node not in self._written:
@@ -84,11 +84,11 @@ class _Reading:
 
     def curve(self, scalar: n.Scalar) -> Curve | None:
         """Read an expression over one stored column that is never empty."""
-        found = curve_of(scalar)
-        return found if found and found.axis.column.name in self.present else None
+        curve = curve_of(scalar)
+        return curve if curve and curve.axis.column.name in self.present else None
 
 
-def _taken(call: n.Aggregation, reading: _Reading) -> _Taken | None:
+def _largest_of(call: n.Aggregation, reading: _Reading) -> _Largest | None:
     if call.distinct or call.second is not None or call.argument is None:
         return None
     argument = reading.written_out(call.argument)
@@ -113,7 +113,7 @@ class Filtered:
     factor: n.Literal
 
 
-def _summed(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
+def _summed(name: str, argument: n.Scalar, reading: _Reading) -> _Largest | None:
     summand = filtered(argument)
     if summand is None:
         return None
@@ -140,16 +140,16 @@ def _summed(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
         rows = _chosen([(passed, steps)], _NONE)
         if not decided:
             rows = _chosen([(passed, steps), (failed, _NONE)], argument)
-        return _Taken((n.Aggregation(name, "sum", rows),), n.Column(name, INTEGER))
+        return _Largest((n.Aggregation(name, "sum", rows),), n.Column(name, INTEGER))
     nothing = n.Literal(Decimal(0), Type("DECIMAL", 1, 0))
     summed = n.Aggregation(f"{name}.passed", "sum", _chosen([(passed, exact.scalar)], nothing))
     whole = _in_steps(n.Column(summed.name, type_of(summed)), factor)
     if decided:
-        return _Taken((summed,), whole)
+        return _Largest((summed,), whole)
     rows = _chosen([(passed, _NONE), (failed, _NONE)], argument)
     ramp = n.Aggregation(f"{name}.ramp", "sum", rows)
     between = n.Cast(n.Column(ramp.name, type_of(ramp)), _STEPS)
-    return _Taken((summed, ramp), n.Cast(n.Arithmetic("+", whole, between), _STEPS))
+    return _Largest((summed, ramp), n.Cast(n.Arithmetic("+", whole, between), _STEPS))
 
 
 def filtered(argument: n.Scalar) -> Filtered | None:
@@ -164,15 +164,15 @@ def filtered(argument: n.Scalar) -> Filtered | None:
         return None
     if not factor.value.is_integer() or not 1 <= factor.value < 2.0**62:
         return None
-    rest: n.Scalar | None = None
+    condition: n.Scalar | None = None
     if isinstance(value, n.Arithmetic) and value.op == "*":
-        rest, value = value.right, value.left
+        condition, value = value.right, value.left
     if not isinstance(value, n.Call) or value.function != "ramp":
         return None
     (margin,) = value.arguments
     several = isinstance(margin, n.Call) and margin.function == "lowest"
     margins = margin.arguments if isinstance(margin, n.Call) and several else (margin,)
-    return Filtered(margins, rest, factor)
+    return Filtered(margins, condition, factor)
 
 
 def _plain(scalar: n.Scalar) -> n.Scalar:
@@ -183,35 +183,35 @@ def _plain(scalar: n.Scalar) -> n.Scalar:
 
 
 def _all(conditions: list[n.Scalar]) -> n.Scalar:
-    kept = [x for x in conditions if not _known(x, known=True)]
-    if any(_known(x, known=False) for x in kept):
+    undecided = [x for x in conditions if not _is_constant(x, value=True)]
+    if any(_is_constant(x, value=False) for x in undecided):
         return n.Literal(False, BOOLEAN)
-    return n.conjunction(tuple(kept)) or n.Literal(True, BOOLEAN)
+    return n.conjunction(tuple(undecided)) or n.Literal(True, BOOLEAN)
 
 
 def _any(conditions: list[n.Scalar]) -> n.Scalar:
-    kept = [x for x in conditions if not _known(x, known=False)]
-    if any(_known(x, known=True) for x in kept):
+    undecided = [x for x in conditions if not _is_constant(x, value=False)]
+    if any(_is_constant(x, value=True) for x in undecided):
         return n.Literal(True, BOOLEAN)
-    if not kept:
+    if not undecided:
         return n.Literal(False, BOOLEAN)
-    return kept[0] if len(kept) == 1 else n.Or(tuple(kept))
+    return undecided[0] if len(undecided) == 1 else n.Or(tuple(undecided))
 
 
-def _known(condition: n.Scalar, *, known: bool) -> bool:
-    return isinstance(condition, n.Literal) and condition.value is known
+def _is_constant(condition: n.Scalar, *, value: bool) -> bool:
+    return isinstance(condition, n.Literal) and condition.value is value
 
 
 def _chosen(branches: list[tuple[n.Scalar, n.Scalar]], default: n.Scalar) -> n.Scalar:
     """Write a choice without branches that are never taken, or nothing after one that always is."""
-    kept = []
+    remaining = []
     for condition, value in branches:
-        if _known(condition, known=True):
+        if _is_constant(condition, value=True):
             default = value
             break
-        if not _known(condition, known=False):
-            kept.append(n.Branch(condition, value))
-    return n.Case(tuple(kept), default) if kept else default
+        if not _is_constant(condition, value=False):
+            remaining.append(n.Branch(condition, value))
+    return n.Case(tuple(remaining), default) if remaining else default
 
 
 # ── exact values ─────────────────────────────────────────────────────────────────────────────────
@@ -240,19 +240,19 @@ def _exact(scalar: n.Scalar) -> _Exact | None:
         if kind.kind != "DECIMAL" or not all(isinstance(x, Decimal) for x in ends):
             return None
         most = max(abs(Decimal(x).scaleb(kind.scale)) for x in ends)  # type: ignore[arg-type]
-        held = isinstance(scalar.operand, n.Column) and kind.precision <= _DIGITS
-        return _small(_Exact(scalar, kind.scale, int(most) + 1)) if held else None
+        fits = isinstance(scalar.operand, n.Column) and kind.precision <= _DIGITS
+        return _small(_Exact(scalar, kind.scale, int(most) + 1)) if fits else None
     if not isinstance(scalar, n.Arithmetic) or scalar.op not in ("+", "-", "*"):
         return None
     left, right = _exact(scalar.left), _exact(scalar.right)
     if left is None or right is None:
         return None
-    made = n.Arithmetic(scalar.op, left.scalar, right.scalar)
+    result = n.Arithmetic(scalar.op, left.scalar, right.scalar)
     if scalar.op == "*":
-        return _small(_Exact(made, left.scale + right.scale, left.most * right.most))
+        return _small(_Exact(result, left.scale + right.scale, left.most * right.most))
     scale = max(left.scale, right.scale)
     most = sum(x.most * 10 ** (scale - x.scale) for x in (left, right))
-    return _small(_Exact(made, scale, most))
+    return _small(_Exact(result, scale, most))
 
 
 def _constant(literal: n.Literal) -> _Exact | None:
@@ -281,42 +281,44 @@ def _in_steps(total: n.Column, factor: float) -> n.Scalar:
     """Write a sum of decimals as whole steps, rounded once."""
     digits = len(str(int(factor)))
     scale = total.type.scale
-    held = n.Cast(total, Type("DECIMAL", MAX_PRECISION - digits, scale))
+    widened = n.Cast(total, Type("DECIMAL", MAX_PRECISION - digits, scale))
     steps = n.Literal(Decimal(int(factor)), Type("DECIMAL", digits, 0))
-    return n.Cast(n.Arithmetic("*", held, steps), _STEPS)
+    return n.Cast(n.Arithmetic("*", widened, steps), _STEPS)
 
 
 # ── bounds ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _largest(call: n.Aggregation, argument: n.Scalar, reading: _Reading) -> _Taken | None:
+def _largest(call: n.Aggregation, argument: n.Scalar, reading: _Reading) -> _Largest | None:
     """Compute a bound only for rows near an edge, if the column says which these are."""
     if not isinstance(argument, n.Case):
         return None
-    if not all(_asked(b.condition, reading) for b in argument.branches):
+    if not all(_on_column(b.condition, reading) for b in argument.branches):
         return None
 
     @n.once
     def change(node: n.Node) -> n.Node:
-        made = n.rebuild(node, change)
-        asked = _asked(made, reading) if isinstance(made, n.Compare) else None
-        return made if asked is None else asked
+        rebuilt = n.rebuild(node, change)
+        condition = _on_column(rebuilt, reading) if isinstance(rebuilt, n.Compare) else None
+        return rebuilt if condition is None else condition
 
-    found = change(argument)
-    assert isinstance(found, n.Case)
-    branches = [(b.condition, b.value) for b in found.branches]
+    changed = change(argument)
+    assert isinstance(changed, n.Case)
+    branches = [(b.condition, b.value) for b in changed.branches]
     full = _full(argument, reading)
     if full is None:
-        rows = _chosen(branches, found.default)
-        made = n.Aggregation(call.name, "max", rows)
-        return _Taken((made,), n.Column(call.name, type_of(call)))
+        rows = _chosen(branches, changed.default)
+        call_largest = n.Aggregation(call.name, "max", rows)
+        return _Largest((call_largest,), n.Column(call.name, type_of(call)))
     whole, curve = full
     nothing = n.Literal(None, DOUBLE)  # a maximum passes over it
-    rest = n.Aggregation(
-        f"{call.name}.fading", "max", _chosen([(whole, nothing), *branches], found.default)
+    fading = n.Aggregation(
+        f"{call.name}.fading", "max", _chosen([(whole, nothing), *branches], changed.default)
     )
     top = _ends(call.name, curve, whole, rising="max")
-    return _Taken((*top.calls, rest), n.Call("greatest", (top.whole, n.Column(rest.name, DOUBLE))))
+    return _Largest(
+        (*top.calls, fading), n.Call("greatest", (top.whole, n.Column(fading.name, DOUBLE)))
+    )
 
 
 def _full(argument: n.Case, reading: _Reading) -> tuple[n.Scalar, Curve] | None:
@@ -345,10 +347,10 @@ def _full(argument: n.Case, reading: _Reading) -> tuple[n.Scalar, Curve] | None:
     return inner.condition(full), curve
 
 
-def _asked(condition: n.Node, reading: _Reading) -> n.Scalar | None:
+def _on_column(condition: n.Node, reading: _Reading) -> n.Scalar | None:
     """Write a comparison of a margin with a number as one of the stored column; None if it is none such."""
-    found = _passing(condition, reading)
-    return None if found is None else found[0].condition(found[1])
+    passing = _passing(condition, reading)
+    return None if passing is None else passing[0].condition(passing[1])
 
 
 def _passing(condition: n.Node, reading: _Reading) -> tuple[Axis, list[Stretch]] | None:
@@ -362,14 +364,14 @@ def _passing(condition: n.Node, reading: _Reading) -> tuple[Axis, list[Stretch]]
     return None if curve is None else (curve.axis, curve.where(condition.op, limit.value))
 
 
-def _least(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
+def _least(name: str, argument: n.Scalar, reading: _Reading) -> _Largest | None:
     curve = reading.curve(argument)
     if curve is None:
         return None
     return _ends(name, curve, n.Literal(True, BOOLEAN), rising="min")
 
 
-def _ends(name: str, curve: Curve, among: n.Scalar, *, rising: str) -> _Taken:
+def _ends(name: str, curve: Curve, among: n.Scalar, *, rising: str) -> _Largest:
     """Take the extreme of a function from the last value before, and the first one after, each of its turns."""
     falling, extreme = ("max", "least") if rising == "min" else ("min", "greatest")
     column, calls, ends = curve.axis.column, [], []
@@ -380,4 +382,4 @@ def _ends(name: str, curve: Curve, among: n.Scalar, *, rising: str) -> _Taken:
         calls.append(n.Aggregation(end.name, rising if piece.rises else falling, rows))
         ends.append(substitute(curve.scalar, {column.name: end}))
     whole = ends[0] if len(ends) == 1 else n.Call(extreme, tuple(ends))
-    return _Taken(tuple(calls), whole)
+    return _Largest(tuple(calls), whole)

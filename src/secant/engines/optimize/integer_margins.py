@@ -58,10 +58,10 @@ class Whole:
 
 def in_whole_numbers(plan: n.Relation) -> n.Relation:
     """Write margins over joined rows in whole numbers, carried through joins as one column where that is less."""
-    return transform(plan, _written, n.Aggregate)
+    return transform(plan, _rewritten, n.Aggregate)
 
 
-def _written(node: n.Node) -> n.Node:
+def _rewritten(node: n.Node) -> n.Node:
     if not isinstance(node, n.Aggregate):
         return node
     layers, core = projections(node.input)
@@ -73,19 +73,19 @@ def _written(node: n.Node) -> n.Node:
         return node
     present = never_empty(core)
     below, above = _Reading({}, present), _Reading({}, present)
-    made: Layers = []
-    found: set[str] = set()
+    new_layers: Layers = []
+    columns: set[str] = set()
     for layer in reversed(layers):
         below, above = above, _Reading({}, present)
-        made.append(tuple(_item(item, below, above.known) for item in layer.items))
-        found |= above.known.keys()
-    if not found or any(above.known.keys() & columns_of(key) for key in node.keys):
+        new_layers.append(tuple(_item(item, below, above.known) for item in layer.items))
+        columns |= above.known.keys()
+    if not columns or any(above.known.keys() & columns_of(key) for key in node.keys):
         return node
     counted = {c: s for c in node.aggregations if (s := _steps(c, node, layers[0], below))}
     if not counted:
         return node
     steps = {s.name: s for s in counted.values()}
-    made[-1] = tuple(steps.get(item.name, item) for item in made[-1])
+    new_layers[-1] = tuple(steps.get(item.name, item) for item in new_layers[-1])
     calls, items = [], [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in node.keys]
     for call in node.aggregations:
         extreme = _extreme(call, above.known)
@@ -100,7 +100,7 @@ def _written(node: n.Node) -> n.Node:
         calls.append(call)
         items.append(n.Named(call.name, result))
     whole = replace(node, aggregations=tuple(calls))
-    rows = replace(whole, input=carried_narrow(whole, made, core, found))
+    rows = replace(whole, input=carried_narrow(whole, new_layers, core, columns))
     return n.Project(rows, tuple(items))
 
 
@@ -113,21 +113,21 @@ def _float(number: n.Scalar, parts: int) -> n.Scalar:
     return cast if parts == 1 else n.Arithmetic("*", cast, n.Literal(1.0 / parts, DOUBLE))
 
 
-def _item(item: n.Named, below: _Reading, known: dict[str, Whole]) -> n.Named:
+def _item(item: n.Named, below: _Reading, wholes: dict[str, Whole]) -> n.Named:
     """Write a column as a whole number where it is one; else over the whole ones that it reads."""
     whole = None if isinstance(item.expression, n.Literal) else below.whole(item.expression)
     if whole is None:
         return n.Named(item.name, below.floated(item.expression))
     column = n.Column(item.name, type_of(whole.scalar))
-    known[item.name] = replace(whole, scalar=column)
+    wholes[item.name] = replace(whole, scalar=column)
     return n.Named(item.name, whole.scalar)
 
 
-def _extreme(call: n.Aggregation, known: Mapping[str, Whole]) -> Whole | None:
+def _extreme(call: n.Aggregation, whole: Mapping[str, Whole]) -> Whole | None:
     """Give the whole numbers of which the least or largest is taken; parts of one are in the same order."""
     if call.function not in ("min", "max") or call.second is not None:
         return None
-    return known.get(call.argument.name) if isinstance(call.argument, n.Column) else None
+    return whole.get(call.argument.name) if isinstance(call.argument, n.Column) else None
 
 
 def _steps(
@@ -141,15 +141,15 @@ def _steps(
     if len(read) != 1 or any(read & columns_of(x) for x in others):
         return None
     (name,) = read
-    made = {item.name: item.expression for item in top.items}
-    summand = filtered(substitute(call.argument, {name: made[name]}))
+    definitions = {item.name: item.expression for item in top.items}
+    summand = filtered(substitute(call.argument, {name: definitions[name]}))
     if summand is None or summand.value is not None or len(summand.margins) != 1:
         return None
     margin = below.whole(summand.margins[0])
     assert isinstance(summand.factor.value, float)
     factor = int(summand.factor.value)
     if margin is not None and margin.parts == 1:  # the ramp begins at a half
-        margin = _held(_times(margin, 2, 2))
+        margin = _exactly_held(_times(margin, 2, 2))
     if margin is None or factor % margin.parts:
         return None
     half, number = margin.parts // 2, margin.number
@@ -165,8 +165,8 @@ def _steps(
 class _Reading:
     """Which columns of some rows are whole numbers, and which of the stored ones are never empty."""
 
-    def __init__(self, known: dict[str, Whole], present: frozenset[str]) -> None:
-        self.known, self.present = known, present
+    def __init__(self, wholes: dict[str, Whole], present: frozenset[str]) -> None:
+        self.known, self.present = wholes, present
 
     def whole(self, scalar: n.Scalar) -> Whole | None:
         """Read a float as a whole number; None where floats may round on the way, or something may be empty."""
@@ -183,9 +183,9 @@ class _Reading:
             left, right = self.whole(scalar.left), self.whole(scalar.right)
             return None if left is None or right is None else _computed(scalar.op, left, right)
         if isinstance(scalar, n.Call) and scalar.function in ("abs", "lowest", "highest"):
-            found = [self.whole(x) for x in scalar.arguments]
-            some = [x for x in found if x is not None]
-            if len(some) < len(found):
+            parts = [self.whole(x) for x in scalar.arguments]
+            some = [x for x in parts if x is not None]
+            if len(some) < len(parts):
                 return None
             return _size(some[0]) if scalar.function == "abs" else _picked(scalar.function, some)
         return None
@@ -204,9 +204,9 @@ class _Reading:
         ends = axis.value(0), axis.value(axis.last)
         if axis.column.type == DATE and type(start) is datetime.date:
             low, high = ((x - start).days for x in ends)
-            return _held(Whole(scalar, 1, low, high, start))
+            return _exactly_held(Whole(scalar, 1, low, high, start))
         if axis.column.type == INTEGER and start is None:
-            return _held(Whole(scalar, 1, int(ends[0]), int(ends[1])))
+            return _exactly_held(Whole(scalar, 1, int(ends[0]), int(ends[1])))
         return None
 
     def floated(self, scalar: n.Scalar) -> n.Scalar:
@@ -215,16 +215,16 @@ class _Reading:
         @n.once
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Compare):
-                asked = self._asked(node)
-                return n.rebuild(node, change) if asked is None else asked
+                condition = self._asked(node)
+                return n.rebuild(node, change) if condition is None else condition
             if not isinstance(node, n.Scalar) or isinstance(node, n.Literal):
                 return n.rebuild(node, change)
             whole = self.whole(node)
             return n.rebuild(node, change) if whole is None else whole.float
 
-        found = change(scalar)
-        assert isinstance(found, n.Scalar)
-        return found
+        changed = change(scalar)
+        assert isinstance(changed, n.Scalar)
+        return changed
 
     def _asked(self, node: n.Compare) -> n.Scalar | None:
         """Compare whole numbers instead of a float and a constant."""
@@ -239,7 +239,7 @@ class _Reading:
         return n.Compare(node.op, whole.number, n.Literal(border, INTEGER))
 
 
-def _held(whole: Whole) -> Whole | None:
+def _exactly_held(whole: Whole) -> Whole | None:
     """Give it back if it, and all its parts, are so small that floats and whole numbers hold them exactly."""
     return whole if -MOST < whole.low <= whole.high < MOST and whole.parts <= _FINE else None
 
@@ -249,7 +249,7 @@ def _constant(literal: n.Literal) -> Whole | None:
     if not isinstance(value, float) or not abs(value) < MOST:
         return None
     number, parts = value.as_integer_ratio()
-    return _held(Whole(n.Literal(number, INTEGER), parts, number, number))
+    return _exactly_held(Whole(n.Literal(number, INTEGER), parts, number, number))
 
 
 def _times(whole: Whole, factor: int, parts: int) -> Whole:
@@ -276,7 +276,7 @@ def _computed(op: str, left: Whole, right: Whole) -> Whole | None:
         if not isinstance(right.scalar, n.Literal):
             return None
         factor = Fraction(right.low, right.parts * left.parts)
-        return _held(_times(left, factor.numerator, factor.denominator))
+        return _exactly_held(_times(left, factor.numerator, factor.denominator))
     if op not in ("+", "-"):
         return None
     since = left.start is not None and left.start == right.start and op == "-"
@@ -284,7 +284,7 @@ def _computed(op: str, left: Whole, right: Whole) -> Whole | None:
     ends = (other.low, other.high) if op == "+" else (-other.high, -other.low)
     # Of two dates that are counted from one day, engines take the difference.
     scalar = n.Arithmetic(op, *(x.scalar if since else x.number for x in (one, other)))
-    return _held(Whole(scalar, one.parts, one.low + ends[0], one.high + ends[1]))
+    return _exactly_held(Whole(scalar, one.parts, one.low + ends[0], one.high + ends[1]))
 
 
 def _size(whole: Whole) -> Whole:
@@ -298,4 +298,4 @@ def _picked(function: str, some: list[Whole]) -> Whole | None:
     name, pick = ("least", min) if function == "lowest" else ("greatest", max)
     scalar = n.Call(name, tuple(x.number for x in alike))
     low, high = pick(x.low for x in alike), pick(x.high for x in alike)
-    return _held(Whole(scalar, alike[0].parts, low, high))
+    return _exactly_held(Whole(scalar, alike[0].parts, low, high))

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from secant.plan import nodes as n
-from secant.plan.evaluate.scalars import Frame, Place, code
+from secant.plan.evaluate.scalars import Frame, RowLayout, code
 from secant.plan.typing import type_of
 from secant.records import frozen
 from secant.schema.types import BOOLEAN, DOUBLE
@@ -51,14 +51,14 @@ class Axis:
 
     def condition(self, stretches: list[Stretch]) -> n.Scalar:
         """Say of the stored column, which is there, that its value in the range is one of these."""
-        found = []
+        conditions = []
         for first, last in stretches:
             ends = [] if first == 0 else [self._compared(">=", first)]
             ends += [] if last == self.last else [self._compared("<=", last)]
-            found.append(n.conjunction(tuple(ends)) or n.Literal(True, BOOLEAN))
-        if not found:
+            conditions.append(n.conjunction(tuple(ends)) or n.Literal(True, BOOLEAN))
+        if not conditions:
             return n.Literal(False, BOOLEAN)
-        return found[0] if len(found) == 1 else n.Or(tuple(found))
+        return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
 
     def _compared(self, op: str, number: int) -> n.Scalar:
         return n.Compare(op, self.column, n.Literal(self.value(number), self.column.type))
@@ -85,15 +85,15 @@ class Curve:
         """Give the values for which an engine finds the expression on this side of a number."""
         passes = _PASSES[op]
         at = _computed(self.scalar, self.axis)
-        found: list[Stretch] = []
+        stretches: list[Stretch] = []
         for piece in self.pieces:
             inside = _stretch(lambda i: passes(at(i), limit), piece.first, piece.last)
             if inside is None:
                 continue
-            if found and found[-1][1] + 1 == inside[0]:
-                inside = found.pop()[0], inside[1]
-            found.append(inside)
-        return found
+            if stretches and stretches[-1][1] + 1 == inside[0]:
+                inside = stretches.pop()[0], inside[1]
+            stretches.append(inside)
+        return stretches
 
 
 def curve_of(scalar: n.Scalar) -> Curve | None:
@@ -102,8 +102,8 @@ def curve_of(scalar: n.Scalar) -> Curve | None:
     axes = [axis_of(x) for x in clamps]
     if not axes or axes[0] is None or any(x is None or not _alike(x, axes[0]) for x in axes):
         return None
-    held = {x.operand for x in clamps}
-    if any(isinstance(x, n.Column) and x not in held for x in n.walk(scalar)):
+    clamped = {x.operand for x in clamps}
+    if any(isinstance(x, n.Column) and x not in clamped for x in n.walk(scalar)):
         return None
     pieces = _pieces(scalar, axes[0])
     return None if pieces is None else Curve(scalar, axes[0], tuple(pieces))
@@ -136,7 +136,7 @@ def axis_of(clamp: n.Clamp) -> Axis | None:
 
 
 def _computed(scalar: n.Scalar, axis: Axis) -> Callable[[int], Any]:
-    run = code(scalar, Place({axis.column.name: 0}, _no_subquery))
+    run = code(scalar, RowLayout({axis.column.name: 0}, _no_subquery))
     return lambda number: run((axis.value(number),), _NOTHING)
 
 
@@ -165,7 +165,7 @@ def _pieces(scalar: n.Scalar, axis: Axis) -> list[Piece] | None:
     if isinstance(scalar, n.Attempt):
         return _pieces(scalar.operand, axis)  # numbers of these sizes are added without failing
     if isinstance(scalar, n.Arithmetic):
-        return _moved(scalar, axis)
+        return _shifted_pieces(scalar, axis)
     if not isinstance(scalar, n.Call):
         return None
     if scalar.function == "date_diff":
@@ -177,24 +177,24 @@ def _pieces(scalar: n.Scalar, axis: Axis) -> list[Piece] | None:
     return None
 
 
-def _moved(scalar: n.Arithmetic, axis: Axis) -> list[Piece] | None:
+def _shifted_pieces(scalar: n.Arithmetic, axis: Axis) -> list[Piece] | None:
     """Read a sum, a difference or a product with a constant, of floats, or of decimals, which are exact."""
     if type_of(scalar).kind not in ("DOUBLE", "DECIMAL"):
         return None
-    known, other = scalar.left, scalar.right
+    constant, other = scalar.left, scalar.right
     if isinstance(other, n.Literal):
-        known, other = other, known
-    if not isinstance(known, n.Literal) or not isinstance(known.value, (int, float, Decimal)):
+        constant, other = other, constant
+    if not isinstance(constant, n.Literal) or not isinstance(constant.value, (int, float, Decimal)):
         return None
     most = 10**15 if type_of(scalar) == DOUBLE else _SMALL
-    if not -most < known.value < most:
+    if not -most < constant.value < most:
         return None
     pieces = _pieces(other, axis)
     if pieces is None or scalar.op not in ("+", "-", "*"):
         return None
     turned = other is scalar.right if scalar.op == "-" else False
     if scalar.op == "*":
-        turned = known.value < 0
+        turned = constant.value < 0
     return [Piece(p.first, p.last, p.rises != turned) for p in pieces]
 
 
@@ -204,16 +204,16 @@ def _folded(inner: n.Scalar, axis: Axis) -> list[Piece] | None:
     if pieces is None:
         return None
     at = _computed(inner, axis)
-    found = []
+    merged = []
     for p in pieces:
         below = _stretch(lambda i: at(i) < 0, p.first, p.last)
         if below is None:
-            found.append(p)
+            merged.append(p)
             continue
         first, last = below
         if first > p.first:
-            found.append(Piece(p.first, first - 1, p.rises))
-        found.append(Piece(first, last, not p.rises))
+            merged.append(Piece(p.first, first - 1, p.rises))
+        merged.append(Piece(first, last, not p.rises))
         if last < p.last:
-            found.append(Piece(last + 1, p.last, p.rises))
-    return found
+            merged.append(Piece(last + 1, p.last, p.rises))
+    return merged

@@ -33,12 +33,12 @@ def carried_narrow(
     """Give the rows of an aggregate; `small` names computed columns that have at most nine digits, or are dates."""
     rows = core
     for table in joined_tables(core) if _named_once(layers) else ():
-        below, leaf = _asked_first(rows, table)
+        below, leaf = _filtered_first(rows, table)
         if not is_cut_down(leaf) or _picks_rows(below, leaf):
             continue
         cut = _cut(leaf, layers, frozenset(small), _read(node))
         if cut is not None:
-            layers, rows = _moved(cut, leaf, layers, below, _read(node))
+            layers, rows = _pushed_down(cut, leaf, layers, below, _read(node))
     for items in layers:
         rows = n.Project(rows, items)
     return rows
@@ -56,7 +56,7 @@ def _computed(layers: Layers) -> Iterator[n.Named]:
                 yield item
 
 
-def _asked_first(
+def _filtered_first(
     core: n.Relation, table: n.Scan | n.Filter
 ) -> tuple[n.Relation, n.Scan | n.Filter]:
     """Ask the conditions on one table's columns before it is joined: an inner join has the same rows then."""
@@ -65,9 +65,9 @@ def _asked_first(
     mine = [x for x in parts if columns_of(x) and columns_of(x) <= own and not n.has_subquery(x)]
     condition = n.conjunction(tuple(mine))
     leaf = table if condition is None else n.Filter(table, condition)
-    rest = n.conjunction(tuple(x for x in parts if x not in mine))
+    remaining = n.conjunction(tuple(x for x in parts if x not in mine))
     rows = replaced(core, table, leaf)
-    return (rows if rest is None else n.Filter(rows, rest)), leaf
+    return (rows if remaining is None else n.Filter(rows, remaining)), leaf
 
 
 def _named_once(layers: Layers) -> bool:
@@ -121,11 +121,11 @@ def _cut(
     return _Cut(early, roots) if roots and len(after) < len(before) else None
 
 
-def _moved(
+def _pushed_down(
     cut: _Cut, leaf: n.Relation, layers: Layers, core: n.Relation, read: frozenset[str]
 ) -> tuple[Layers, n.Relation]:
     """Compute the chosen numbers above a table and below its joins."""
-    made, late = [], []
+    early_layers, late = [], []
     kinds = {f.name: f.type for f in fields_of(core)}
     narrow: dict[str, n.Scalar] = {}
     for items in layers:
@@ -139,13 +139,13 @@ def _moved(
                 narrow[item.name] = n.Cast(n.Column(item.name, _NARROW), INTEGER)
                 item = n.Named(item.name, n.Cast(item.expression, _NARROW))
             early.append(item)
-        made += [early] if early else []
+        early_layers += [early] if early else []
     for items in layers:
-        kept = tuple(i for i in _computed([items]) if i.name not in cut.early)
-        late.append(tuple(n.Named(i.name, substitute(i.expression, narrow)) for i in kept))
+        remaining = tuple(i for i in _computed([items]) if i.name not in cut.early)
+        late.append(tuple(n.Named(i.name, substitute(i.expression, narrow)) for i in remaining))
         kinds |= {i.name: type_of(i.expression) for i in late[-1]}
-    above, wanted = passed_on(late, read, kinds)
-    wanted |= conditions_read(core, leaf)
+    above, columns = passed_on(late, read, kinds)
+    columns |= conditions_read(core, leaf)
     own = {f.name for f in fields_of(leaf)} | cut.early
-    carried = tuple(n.Named(c, n.Column(c, kinds[c])) for c in kinds if c in wanted & own)
-    return above, replaced(core, leaf, stacked(leaf, made, carried))
+    carried = tuple(n.Named(c, n.Column(c, kinds[c])) for c in kinds if c in columns & own)
+    return above, replaced(core, leaf, stacked(leaf, early_layers, carried))

@@ -41,16 +41,16 @@ def _gathered(node: n.Node) -> n.Node:
     near_an_edge = is_cut_down(core) and isinstance(unfiltered(core)[1], n.Scan)
     if margin is None or not near_an_edge or not all(map(_divisible, node.aggregations)):
         return node
-    made = definitions(layers)
-    values = _values(made, margin)
+    by_name = definitions(layers)
+    values = _values(by_name, margin)
     if values is None or values > MOST:
         return node
-    found = {c.name: x for c in node.aggregations if (x := _risen(c, made, margin)) is not None}
-    if not found:
+    rising = {c.name: x for c in node.aggregations if (x := _risen(c, by_name, margin)) is not None}
+    if not rising:
         return node
-    bounds = {name: (risen.bound, risen.value) for name, risen in found.items()}
-    finer = gathered_by_key(node, core, margin, made, bounds)
-    return finer or _rewritten(node, layers, core, margin, found)
+    bounds = {name: (risen.bound, risen.value) for name, risen in rising.items()}
+    finer = gathered_by_key(node, core, margin, by_name, bounds)
+    return finer or _rewritten(node, layers, core, margin, rising)
 
 
 def _margin(node: n.Aggregate, layers: list[n.Project]) -> str | None:
@@ -75,28 +75,28 @@ def _divisible(call: n.Aggregation) -> bool:
     return whole or call.function in ("min", "max")
 
 
-def _values(made: Definitions, name: str) -> int | None:
+def _values(by_name: Definitions, name: str) -> int | None:
     """Give the most values that a column can have, an empty one among them; None if that is not public."""
 
     def count(scalar: n.Scalar) -> int | None:
         if isinstance(scalar, n.Literal):
             return 1
         if isinstance(scalar, n.Column):
-            return count(made[scalar.name]) if scalar.name in made else None
+            return count(by_name[scalar.name]) if scalar.name in by_name else None
         if isinstance(scalar, n.Clamp):
             return values_within(scalar)
         if not isinstance(scalar, (n.Arithmetic, n.Cast, n.Call)):
             return None
         parts = [x for x in n.children(scalar) if not isinstance(x, n.Literal)]
         counts = [count(x) for x in parts if isinstance(x, n.Scalar)]
-        known = [c for c in counts if c is not None]
-        if len(known) < len(parts):
+        finite = [c for c in counts if c is not None]
+        if len(finite) < len(parts):
             return None
         if isinstance(scalar, n.Call) and scalar.function in _PICKING:
-            return sum(known)
-        return known[0] if len(known) == 1 else None
+            return sum(finite)
+        return finite[0] if len(finite) == 1 else None
 
-    return count(n.Column(name, type_of(made[name]))) if name in made else None
+    return count(n.Column(name, type_of(by_name[name]))) if name in by_name else None
 
 
 @frozen
@@ -107,7 +107,7 @@ class _Risen:
     value: str
 
 
-def _risen(call: n.Aggregation, made: Definitions, margin: str) -> _Risen | None:
+def _risen(call: n.Aggregation, by_name: Definitions, margin: str) -> _Risen | None:
     """Write a bound over its margin and one other column, if it never falls where that rises."""
     if call.function != "max" or not isinstance(call.argument, n.Column):
         return None
@@ -116,11 +116,11 @@ def _risen(call: n.Aggregation, made: Definitions, margin: str) -> _Risen | None
     def change(node: n.Node) -> n.Node:
         if not isinstance(node, n.Column):
             return n.rebuild(node, change)
-        inner = made.get(node.name)
+        inner = by_name.get(node.name)
         if inner is None or node.name == margin:
             return node
         # A column that is computed of stored ones stays: it is what the largest is taken of.
-        return change(inner) if all(c in made for c in columns_of(inner)) else node
+        return change(inner) if all(c in by_name for c in columns_of(inner)) else node
 
     bound = change(call.argument)
     assert isinstance(bound, n.Scalar)
@@ -173,29 +173,29 @@ def _rewritten(
     layers: list[n.Project],
     core: n.Relation,
     margin: str,
-    found: Mapping[str, _Risen],
+    risen: Mapping[str, _Risen],
 ) -> n.Relation:
     """Aggregate by margin first, then write the bounds, then aggregate."""
     kinds = {f.name: f.type for relation in (core, *layers) for f in fields_of(relation)}
-    inner, outer, written = [], [], []
+    inner, outer, summands = [], [], []
     for call in node.aggregations:
         part = n.Column(f"{call.name}.margin", type_of(call))
-        bound = found.get(call.name)
+        bound = risen.get(call.name)
         if bound is None:
             inner.append(replace(call, name=part.name))
-            written.append(n.Named(part.name, part))
+            summands.append(n.Named(part.name, part))
         else:
             largest = n.Column(f"{bound.value}.largest", kinds[bound.value])
-            taken = n.Aggregation(largest.name, "max", n.Column(bound.value, largest.type))
-            inner += [] if taken in inner else [taken]
-            written.append(n.Named(part.name, substitute(bound.bound, {bound.value: largest})))
+            largest_call = n.Aggregation(largest.name, "max", n.Column(bound.value, largest.type))
+            inner += [] if largest_call in inner else [largest_call]
+            summands.append(n.Named(part.name, substitute(bound.bound, {bound.value: largest})))
         outer.append(replace(call, argument=part))
     read = frozenset({margin}).union(*map(columns_of, inner))
-    kept, _ = passed_on([layer.items for layer in reversed(layers)], read, kinds)
+    remaining, _ = passed_on([layer.items for layer in reversed(layers)], read, kinds)
     rows = core
-    for items in kept:
+    for items in remaining:
         rows = n.Project(rows, items)
     key = n.Named(margin, n.Column(margin, kinds[margin]))
     parts = n.Aggregate(rows, (key,), tuple(inner))
-    relation, items = hoisted(parts, tuple(written), f"{margin}.once")
+    relation, items = hoisted(parts, tuple(summands), f"{margin}.once")
     return replace(node, input=n.Project(relation, items), aggregations=tuple(outer))

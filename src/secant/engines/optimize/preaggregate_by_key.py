@@ -42,25 +42,25 @@ def gathered_by_key(
     node: n.Aggregate,
     core: n.Relation,
     margin: str,
-    made: Definitions,
+    definitions: Definitions,
     bounds: Mapping[str, tuple[n.Scalar, str]],
 ) -> n.Relation | None:
     """Aggregate by stored columns first; None if margins, values or sums are not made for it.
 
     `bounds` has, for each maximum, what it is of over the margin and over the value that it rises with.
     """
-    rest = n.Column(f"{margin}.left", DOUBLE)
-    keys = _keys(_written(made[margin], made), rest)
+    remaining = n.Column(f"{margin}.left", DOUBLE)
+    keys = _keys(_expanded(definitions[margin], definitions), remaining)
     values = {value for _, value in bounds.values()}
     if keys is None or len(values) != 1:
         return None
     (value,) = values
-    stored = _stored(_written(made[value], made)) if value in made else None
+    stored = _stored(_expanded(definitions[value], definitions)) if value in definitions else None
     if stored is None:
         return None
     largest = n.Aggregation(f"{value}.largest", "max", n.Column(f"{value}.stored", type_of(stored)))
     summed = replace(largest, name=f"{value}.summed", function="sum")
-    known: dict[str, n.Scalar] = {
+    replacements: dict[str, n.Scalar] = {
         margin: keys.margin,
         value: n.Cast(n.Column(largest.name, type_of(largest)), DOUBLE),
     }
@@ -69,37 +69,37 @@ def gathered_by_key(
     for call in node.aggregations:
         part = f"{call.name}.margin"
         if call.name in bounds:
-            items.append(n.Named(part, substitute(bounds[call.name][0], known)))
+            items.append(n.Named(part, substitute(bounds[call.name][0], replacements)))
         else:
-            steps = _steps(call, made, margin, value)
+            steps = _steps(call, definitions, margin, value)
             if steps is None:
                 return None
-            items.append(n.Named(part, substitute(steps, known | {value: total})))
+            items.append(n.Named(part, substitute(steps, replacements | {value: total})))
         outer.append(replace(call, argument=n.Column(part, type_of(items[-1].expression))))
-    decided = {c.name for c in keys.columns} | {rest.name, largest.name, summed.name}
+    decided = {c.name for c in keys.columns} | {remaining.name, largest.name, summed.name}
     if any(not columns_of(item) <= decided for item in items):
         return None
-    rows = _rows(core, keys, rest.name, n.Named(f"{value}.stored", stored))
-    names = (*keys.columns, rest)
+    rows = _rows(core, keys, remaining.name, n.Named(f"{value}.stored", stored))
+    names = (*keys.columns, remaining)
     parts = n.Aggregate(rows, tuple(n.Named(c.name, c) for c in names), (largest, summed))
-    relation, written = hoisted(parts, tuple(items), f"{margin}.once")
-    return n.Aggregate(n.Project(relation, written), (), tuple(outer), node.span)
+    relation, hoisted_items = hoisted(parts, tuple(items), f"{margin}.once")
+    return n.Aggregate(n.Project(relation, hoisted_items), (), tuple(outer), node.span)
 
 
-def _written(scalar: n.Scalar, made: Definitions) -> n.Scalar:
+def _expanded(scalar: n.Scalar, definitions: Definitions) -> n.Scalar:
     """Write an expression over stored columns."""
 
     @n.once
     def change(node: n.Node) -> n.Node:
-        inner = made.get(node.name) if isinstance(node, n.Column) else None
+        inner = definitions.get(node.name) if isinstance(node, n.Column) else None
         return n.rebuild(node, change) if inner is None else change(inner)
 
-    found = change(scalar)
-    assert isinstance(found, n.Scalar)
-    return found
+    changed = change(scalar)
+    assert isinstance(changed, n.Scalar)
+    return changed
 
 
-def _keys(margin: n.Scalar, rest: n.Column) -> _Keys | None:
+def _keys(margin: n.Scalar, remaining: n.Column) -> _Keys | None:
     """Split a least margin; None if no column decides a part of it, or nothing is left."""
     if not isinstance(margin, n.Call) or margin.function != "lowest":
         return None
@@ -113,7 +113,7 @@ def _keys(margin: n.Scalar, rest: n.Column) -> _Keys | None:
             left.append(part)
     if len(columns) != 1 or not left:
         return None  # the groups of several columns are too many
-    return _Keys(tuple(columns), tuple(left), n.Call("lowest", (*decided, rest)))
+    return _Keys(tuple(columns), tuple(left), n.Call("lowest", (*decided, remaining)))
 
 
 def _stored(value: n.Scalar) -> n.Scalar | None:
@@ -129,15 +129,17 @@ def _stored(value: n.Scalar) -> n.Scalar | None:
     return value.operand if fits and isinstance(value.operand.operand, n.Column) else None
 
 
-def _steps(call: n.Aggregation, made: Definitions, margin: str, value: str) -> n.Scalar | None:
+def _steps(
+    call: n.Aggregation, definitions: Definitions, margin: str, value: str
+) -> n.Scalar | None:
     """Write a sum's steps over the margin and one value that is a factor; None if it is something else."""
     argument = call.argument
     if call.function != "sum" or call.distinct or not isinstance(argument, n.Cast):
         return None
     if argument.type != INTEGER or type_of(argument.operand) != DOUBLE:
         return None
-    kept = {k: v for k, v in made.items() if k not in (margin, value)}
-    steps = _written(argument.operand, kept)
+    others = {k: v for k, v in definitions.items() if k not in (margin, value)}
+    steps = _expanded(argument.operand, others)
     return n.Cast(steps, _STEPS) if _is_factor(steps, value) else None
 
 
@@ -155,13 +157,13 @@ def _is_factor(scalar: n.Scalar, value: str) -> bool:
     return value not in columns_of(one) and _is_factor(other, value)
 
 
-def _rows(core: n.Relation, keys: _Keys, rest: str, stored: n.Named) -> n.Relation:
+def _rows(core: n.Relation, keys: _Keys, remaining: str, stored: n.Named) -> n.Relation:
     """Compute of each row what it is gathered by and what is taken of it."""
     passed = tuple(n.Named(c.name, c) for c in keys.columns)
     if len(keys.left) == 1:
-        return n.Project(core, (*passed, n.Named(rest, keys.left[0]), stored))
-    parts = tuple(n.Named(f"{rest}{i}", part) for i, part in enumerate(keys.left))
+        return n.Project(core, (*passed, n.Named(remaining, keys.left[0]), stored))
+    parts = tuple(n.Named(f"{remaining}{i}", part) for i, part in enumerate(keys.left))
     least = n.Call("lowest", tuple(n.Column(part.name, DOUBLE) for part in parts))
-    kept = n.Named(stored.name, n.Column(stored.name, type_of(stored.expression)))
+    value = n.Named(stored.name, n.Column(stored.name, type_of(stored.expression)))
     below = n.Project(core, (*passed, *parts, stored))
-    return n.Project(below, (*passed, n.Named(rest, least), kept))
+    return n.Project(below, (*passed, n.Named(remaining, least), value))

@@ -25,10 +25,10 @@ _CHEAP = (n.Column, n.Literal)
 
 def computed_early(plan: n.Relation) -> n.Relation:
     """Move the summands of groups below the joins, where one table decides all of them."""
-    return transform(plan, _moved, n.Aggregate)
+    return transform(plan, _pushed_down, n.Aggregate)
 
 
-def _moved(node: n.Node) -> n.Node:
+def _pushed_down(node: n.Node) -> n.Node:
     if not isinstance(node, n.Aggregate) or not node.keys:
         return node
     layers, core = projections(node.input)
@@ -41,20 +41,22 @@ def _moved(node: n.Node) -> n.Node:
     if named is None or not any(work.early):
         return node
     calls, summands = named
-    made = [list(items) for items in (*work.early, summands) if items]
-    names = {item.name for items in made for item in items}
+    early = [list(items) for items in (*work.early, summands) if items]
+    names = {item.name for items in early for item in items}
     read = frozenset().union(*map(columns_of, (*node.keys, *calls)))
     late: list[tuple[n.Named, ...]] = []
     for items in reversed(work.late):
-        kept = tuple(item for item in items if item.name in read)
-        passed = read & names - {item.name for item in kept}
-        read = passed.union(*map(columns_of, kept))
-        late.append((*kept, *(n.Named(c, n.Column(c, work.kinds[c])) for c in sorted(passed))))
+        passed_items = tuple(item for item in items if item.name in read)
+        passed = read & names - {item.name for item in passed_items}
+        read = passed.union(*map(columns_of, passed_items))
+        late.append(
+            (*passed_items, *(n.Named(c, n.Column(c, work.kinds[c])) for c in sorted(passed)))
+        )
     read |= conditions_read(core, leaf)
-    wanted = tuple(n.Named(c, n.Column(c, kind)) for c, kind in work.kinds.items() if c in read)
-    above = replaced(core, leaf, stacked(leaf, made, wanted))
-    for kept in reversed(late):
-        above = n.Project(above, kept)
+    columns = tuple(n.Named(c, n.Column(c, kind)) for c, kind in work.kinds.items() if c in read)
+    above = replaced(core, leaf, stacked(leaf, early, columns))
+    for passed_items in reversed(late):
+        above = n.Project(above, passed_items)
     return replace(node, input=above, aggregations=calls)
 
 
@@ -77,10 +79,10 @@ def _deciding(
     if len(columns) < len(node.keys):
         return None
     for layer in reversed(layers):
-        made = {item.name: item.expression for item in layer.items}
-        found = {made.get(c) for c in columns}
-        columns = {c.name for c in found if isinstance(c, n.Column)}
-        if len(columns) < len(found):
+        definitions = {item.name: item.expression for item in layer.items}
+        expressions = {definitions.get(c) for c in columns}
+        columns = {c.name for c in expressions if isinstance(c, n.Column)}
+        if len(columns) < len(expressions):
             return None
     leaves = list(joined_tables(core))
     decided = [x for x in leaves if columns <= {f.name for f in fields_of(x)}]
@@ -115,19 +117,21 @@ def _sorted_out(layers: list[n.Project], leaf: n.Scan | n.Filter, present: froze
     constants: dict[str, n.Scalar] = {}
     early, late = [], []
     for layer in layers:
-        moved, kept = [], []
+        early_items, late_items = [], []
         for item in layer.items:
-            made = shorter(item, constants, present)
-            if isinstance(made.expression, n.Literal):
-                constants[made.name] = made.expression
-            plain = isinstance(made.expression, _CHEAP)
-            if not plain and _only(made.expression, kinds):
-                moved.append(made)
-                made = n.Named(made.name, n.Column(made.name, type_of(made.expression)))
-            kept.append(made)
-        kinds |= {item.name: type_of(item.expression) for item in moved}
-        early.append(tuple(moved))
-        late.append(tuple(kept))
+            simplified = shorter(item, constants, present)
+            if isinstance(simplified.expression, n.Literal):
+                constants[simplified.name] = simplified.expression
+            plain = isinstance(simplified.expression, _CHEAP)
+            if not plain and _only(simplified.expression, kinds):
+                early_items.append(simplified)
+                simplified = n.Named(
+                    simplified.name, n.Column(simplified.name, type_of(simplified.expression))
+                )
+            late_items.append(simplified)
+        kinds |= {item.name: type_of(item.expression) for item in early_items}
+        early.append(tuple(early_items))
+        late.append(tuple(late_items))
     return _Work(early, late, kinds, constants, present)
 
 
@@ -144,7 +148,7 @@ def _summands(
     node: n.Aggregate, work: _Work
 ) -> tuple[tuple[n.Aggregation, ...], tuple[n.Named, ...]] | None:
     """Give the calls over columns, and what these are made of; None if something else than the table decides one."""
-    calls, made = [], []
+    calls, items = [], []
     for call in node.aggregations:
         if call.argument is None:
             calls.append(call)
@@ -153,8 +157,8 @@ def _summands(
         if call.second is not None or not _only(item.expression, work.kinds):
             return None
         if not isinstance(item.expression, n.Column):
-            made.append(item)
+            items.append(item)
             work.kinds[item.name] = type_of(item.expression)
             item = n.Named(item.name, n.Column(item.name, work.kinds[item.name]))
         calls.append(replace(call, argument=item.expression))
-    return tuple(calls), tuple(made)
+    return tuple(calls), tuple(items)

@@ -144,9 +144,9 @@ def _whole_steps(x: str, target: Type, alias: Alias) -> str:
         w = f"(floor{y} + CASE WHEN {y} - floor{y} >= {number(0.5)} THEN 1 ELSE 0 END)"
         small = f"CAST(CAST(sign({v}) * {w} AS bigint) AS numeric)"
         high = f"floor({w} * {number(2.0**-64)})"
-        rest = f"({w} - {high} * {number(2.0**64)})"
-        middle = f"floor({rest} * {number(2.0**-32)})"
-        low = f"({rest} - {middle} * {number(2.0**32)})"
+        remainder = f"({w} - {high} * {number(2.0**64)})"
+        middle = f"floor({remainder} * {number(2.0**-32)})"
+        low = f"({remainder} - {middle} * {number(2.0**32)})"
         parts = [
             f"CAST(CAST({part} AS bigint) AS numeric) * {scale}"
             for part, scale in ((high, 2**64), (middle, 2**32), (low, 1))

@@ -20,7 +20,7 @@ from secant.schema import types as t
 from secant.schema.catalog import Catalog, Computed, Formula, StoredView
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
-Place = tuple[str, str]
+TableName = tuple[str, str]
 """A schema and a table of it."""
 
 # The server takes the function or operator whose arguments fit best, also from a schema that it searches late.
@@ -142,27 +142,27 @@ _TEXT_ELEMENTS = ("text", "character varying", "uuid", "name")
 
 
 def column_offer(
-    written: str, typtype: str = "b", labels: tuple[str, ...] = (), element: str | None = None
+    type_text: str, typtype: str = "b", labels: tuple[str, ...] = (), element: str | None = None
 ) -> Offer:
     """Say how a column is offered, from its type as the server writes it."""
     if typtype == "e":
         return Offer(t.ENUM, C_TEXT, labels=labels)
-    if element is not None and written.endswith("[]"):
+    if element is not None and type_text.endswith("[]"):
         if element in _WHOLE_ELEMENTS:
             return Offer(part="array of INTEGER")
         textual = element in _TEXT_ELEMENTS or element.endswith(" enum")
         return Offer(part="array of TEXT" if textual else "array")
-    match = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", written)
+    match = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", type_text)
     if match:
         precision, scale = int(match[1]), int(match[2])
         if 0 <= scale <= precision <= t.MAX_PRECISION:
             return Offer(t.decimal(precision, scale))
         return _SHOWN["numeric"]
-    plain = re.sub(r"\(\d+\)", "", written)
+    plain = re.sub(r"\(\d+\)", "", type_text)
     if plain in _PLAIN:
         return Offer(_PLAIN[plain])
-    found = _SHOWN.get(plain) if typtype == "b" else None
-    return found or Offer(reason=f"its type, {written}, has no counterpart here")
+    offer = _SHOWN.get(plain) if typtype == "b" else None
+    return offer or Offer(reason=f"its type, {type_text}, has no counterpart here")
 
 
 def check_schemas(ask: Ask, schemas: tuple[str, ...]) -> None:
@@ -184,25 +184,27 @@ def check_schemas(ask: Ask, schemas: tuple[str, ...]) -> None:
 
 
 def read_catalog(
-    ask: Ask, schemas: tuple[str, ...], dialect: Dialect, only: Collection[Place] = ()
-) -> tuple[Catalog, Dialect, dict[str, Place]]:
+    ask: Ask, schemas: tuple[str, ...], dialect: Dialect, only: Collection[TableName] = ()
+) -> tuple[Catalog, Dialect, dict[str, TableName]]:
     """Read the tables of some schemas, or only those; also how they are read, and where each is."""
     check_schemas(ask, schemas)
     chosen = ", ".join(f"({text(schema)}, {text(name)})" for schema, name in only)
-    told = ask(
+    table_rows = ask(
         _TABLES.format(
             schemas=_texts(schemas),
             only=f"AND (s.nspname, c.relname) IN ({chosen})" if only else "",
         )
     )
-    named = {oid: _named(schemas, schema, name) for schema, name, oid, *_ in told}
+    named = {oid: _named(schemas, schema, name) for schema, name, oid, *_ in table_rows}
     missing = {
         named[oid]: why
-        for _, _, oid, kind, _, child, mixed, _ in told
+        for _, _, oid, kind, _, child, mixed, _ in table_rows
         if (why := _not_own(kind, child, mixed))
     }
-    tables = [row for row in told if row[3] in ("r", "p") and named[row[2]] not in missing]
-    columns, computed = _columns(ask, [row[2] for row in told if row[3] == "v" or row in tables])
+    tables = [row for row in table_rows if row[3] in ("r", "p") and named[row[2]] not in missing]
+    columns, computed = _columns(
+        ask, [row[2] for row in table_rows if row[3] == "v" or row in tables]
+    )
     keys, ways = _constraints(ask, [row[2] for row in tables], schemas)
     ties = read_ties(ask, [row[2] for row in tables], partial(_named, schemas))
     stored = [
@@ -222,11 +224,11 @@ def read_catalog(
     ]
     views = [
         StoredView(named[oid], query, "postgres", tuple(columns.get(oid, {})))
-        for _, _, oid, kind, *_, query in told
+        for _, _, oid, kind, *_, query in table_rows
         if kind == "v"
     ]
-    found, reading = offered(stored, dialect, views, missing, schemas)
-    return found, reading, {named[oid]: (schema, name) for schema, name, oid, *_ in tables}
+    catalog, reading = offered(stored, dialect, views, missing, schemas)
+    return catalog, reading, {named[oid]: (schema, name) for schema, name, oid, *_ in tables}
 
 
 def _texts(names: tuple[str, ...]) -> str:
@@ -250,19 +252,19 @@ def _columns(
     ask: Ask, oids: list[int]
 ) -> tuple[dict[int, dict[str, tuple[Offer, str | None, bool]]], dict[int, list[Computed]]]:
     """Read how columns are offered, their comments, whether they are never NULL, and which the server computes."""
-    found: dict[int, dict[str, tuple[Offer, str | None, bool]]] = {}
+    columns: dict[int, dict[str, tuple[Offer, str | None, bool]]] = {}
     computed: dict[int, list[Computed]] = {}
     for row in ask(_COLUMNS.format(oids=", ".join(map(str, oids)))) if oids else []:
-        oid, name, written, typtype, labels, element, kind, own, expression, *told = row
-        readable, note, filled = told
-        offer = column_offer(written, typtype, tuple(labels or ()), element)
+        oid, name, type_text, typtype, labels, element, kind, own, expression, *details = row
+        readable, note, filled = details
+        offer = column_offer(type_text, typtype, tuple(labels or ()), element)
         if not readable:
             offer = Offer(reason="the user of the source may not read it")
         elif kind:
             formula = Formula(f"CAST({expression} AS {own})", "postgres")
             computed.setdefault(oid, []).append(Computed(name, formula, virtual=kind == "v"))
-        found.setdefault(oid, {})[name] = (offer, note, filled)
-    return found, computed
+        columns.setdefault(oid, {})[name] = (offer, note, filled)
+    return columns, computed
 
 
 def _constraints(

@@ -21,7 +21,7 @@ from secant.plan.typing import type_of
 from secant.schema import types as t
 from secant.schema.types import Type
 
-SUBSTRING_REACH = 2**32
+SUBSTRING_LIMIT = 2**32
 _LIMITS = {"first": "TIMESTAMP '4714-11-24 BC'", "last": "TIMESTAMP '294247-01-10'"}
 
 
@@ -34,16 +34,16 @@ def failures(w: Writer, node: n.Node, env: Env) -> list[str]:
 
 
 def _own(w: Writer, node: n.Node, env: Env) -> list[str]:
-    found = _cannot_meet(w, node, env)
+    tests = _cannot_meet(w, node, env)
     if isinstance(node, n.Arithmetic):
-        found += _arithmetic(w, node, env)
+        tests += _arithmetic(w, node, env)
     elif isinstance(node, n.Negate):
-        found += _smallest_whole(w, node, node.operand, env)
+        tests += _smallest_whole(w, node, node.operand, env)
     elif isinstance(node, n.Cast):
-        found += _cast(w, node, env)
+        tests += _cast(w, node, env)
     elif isinstance(node, n.Call) and node.function in _CALLS:
-        found += _CALLS[node.function](w, node, env)
-    return found
+        tests += _CALLS[node.function](w, node, env)
+    return tests
 
 
 def _cast(w: Writer, node: n.Cast, env: Env) -> list[str]:
@@ -72,12 +72,12 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> list[str]:
     if {"DATE", "TIMESTAMP", "INTERVAL"} & {*kinds, result.kind}:
         return _time(w, node, kinds, left, right)
     if result.kind == "INTEGER":
-        found = [
+        tests = [
             casts.beyond_64_bits(text)
             for part, text in ((node.left, left), (node.right, right))
             if not whole_64_bits(w, part)
         ]
-        return found + _whole_result(w, node, left, right)
+        return tests + _whole_result(w, node, left, right)
     most = 10 ** (result.precision - result.scale)
     if (
         result.precision < t.MAX_PRECISION
@@ -124,10 +124,10 @@ def _time(
         ("INTEGER", "INTERVAL"),
     ):
         raise _cannot("intervals that are computed")
-    return _moved(moment, node.op, interval)
+    return _leaves_calendar(moment, node.op, interval)
 
 
-def _moved(moment: str, op: str, interval: n.Literal) -> list[str]:
+def _leaves_calendar(moment: str, op: str, interval: n.Literal) -> list[str]:
     """Ask whether a moment stays in the calendar, with a margin at the ends that it is moved to."""
     assert isinstance(interval.value, tuple)
     months, days, micros = interval.value
@@ -169,7 +169,7 @@ def _looks_after_itself(w: Writer, node: n.Node) -> bool:
     return kinds <= {"INTEGER", "DECIMAL"} and (type_of(node).kind == "DECIMAL" or short)
 
 
-def kept(w: Writer, node: n.Arithmetic, left: str, right: str) -> str:
+def null_if_too_large(w: Writer, node: n.Arithmetic, left: str, right: str) -> str:
     """Write a sum or a product of exact numbers that is NULL where it does not fit its type."""
     kind = type_of(node)
     if kind.kind == "INTEGER":
@@ -221,10 +221,10 @@ def rounded_whole(value: str, digits: str) -> str:
     return f"round(CAST({value} AS numeric), CAST(greatest(least({digits}, 0), -100) AS integer))"
 
 
-def _places(w: Writer, node: n.Call, env: Env) -> list[str]:
-    least = -WHOLE - 1 if node.function == "left" else -SUBSTRING_REACH
+def _argument_checks(w: Writer, node: n.Call, env: Env) -> list[str]:
+    least = -WHOLE - 1 if node.function == "left" else -SUBSTRING_LIMIT
     return [
-        f"({write(w, a, env)} NOT BETWEEN {least} AND {SUBSTRING_REACH - 1})"
+        f"({write(w, a, env)} NOT BETWEEN {least} AND {SUBSTRING_LIMIT - 1})"
         for a in node.arguments[1:]
         if not (isinstance(a, n.Literal) and isinstance(a.value, int) and abs(a.value) < 2**31)
     ]
@@ -240,18 +240,18 @@ def _truncation(w: Writer, node: n.Call, env: Env) -> list[str]:
     """A start that is no moment: before PostgreSQL's first one, which DuckDB has, or of a date that is too late."""
     part, moment = node.arguments
     assert isinstance(part, n.Literal)
-    asked, written = str(part.value), write(w, moment, env)
-    outside = [f"{written} < TIMESTAMP '{_EARLIEST[asked]}'"] if asked in _EARLIEST else []
+    unit, moment_text = str(part.value), write(w, moment, env)
+    outside = [f"{moment_text} < TIMESTAMP '{_EARLIEST[unit]}'"] if unit in _EARLIEST else []
     if type_of(moment).kind == "DATE":
-        outside.append(f"{written} >= DATE '{_LATEST.get(asked, '294247-01-11')}'")
-    return [f"(isfinite({written}) AND ({' OR '.join(outside)}))"] if outside else []
+        outside.append(f"{moment_text} >= DATE '{_LATEST.get(unit, '294247-01-11')}'")
+    return [f"(isfinite({moment_text}) AND ({' OR '.join(outside)}))"] if outside else []
 
 
 _CALLS: dict[str, Callable[[Writer, n.Call, Env], list[str]]] = {
     "abs": _absolute,
     "round": _round,
-    "substring": _places,
-    "left": _places,
+    "substring": _argument_checks,
+    "left": _argument_checks,
     "date_trunc": _truncation,
 }
 
@@ -270,14 +270,14 @@ def _cannot_meet(w: Writer, node: n.Node, env: Env) -> list[str]:
         met = None if met is None else t.unify(met, type_of(part))
     if met is None or met.kind not in ("TIMESTAMP", "DECIMAL"):
         return []
-    found = []
+    tests = []
     for part in scalars:
         kind = type_of(part)
         if met.kind == "TIMESTAMP" and kind.kind == "DATE" and not isinstance(part, n.Literal):
-            found.append(casts.late(write(w, part, env)))
+            tests.append(casts.late(write(w, part, env)))
         if met.kind == "DECIMAL" and kind != met and kind.kind != "NULL":
             most = 10 ** (met.precision - met.scale)
             if not w.reach.within(part, 1 - most, most - 1):
                 value = f"abs(CAST({write(w, part, env)} AS numeric))"
-                found.append(f"({value} >= {casts.power_of_ten(met.precision - met.scale)})")
-    return found
+                tests.append(f"({value} >= {casts.power_of_ten(met.precision - met.scale)})")
+    return tests

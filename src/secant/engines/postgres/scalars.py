@@ -22,7 +22,7 @@ from secant.engines.postgres import casts, times
 from secant.engines.postgres.failures import (
     failures,
     inline_only,
-    kept,
+    null_if_too_large,
     rounded_whole,
     whole_64_bits,
 )
@@ -58,8 +58,8 @@ def _operand(w: Writer, scalar: n.Scalar, env: Env) -> Operand:
         text = doubles.number(float(scalar.value))
     else:
         text = _as_double(w, scalar, env)
-    found = w.reach.of(scalar)
-    low, high = (_float(end) for end in (found.low, found.high))
+    interval = w.reach.of(scalar)
+    low, high = (_float(end) for end in (interval.low, interval.high))
     most, step = w.reach.magnitude(scalar), w.reach.step(scalar)
     return Operand(text, most, step, low, high)
 
@@ -77,7 +77,7 @@ def _as_double(w: Writer, scalar: n.Scalar, env: Env) -> str:
         if isinstance(low, (int, Decimal)) and isinstance(high, (int, Decimal)):
             # A decimal zero has no sign, also where it was written with one.
             ends = tuple(doubles.number(float(end) + 0.0) for end in (low, high))
-            return _moved(w, scalar.operand, env, "CAST({0} AS double precision)", *ends)
+            return _clamped_template(w, scalar.operand, env, "CAST({0} AS double precision)", *ends)
     text = write(w, scalar, env)
     return text if type_of(scalar).kind == "DOUBLE" else f"CAST({text} AS double precision)"
 
@@ -114,14 +114,14 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
     if node.op in ("//", "%"):
         return f"({left} {'/' if node.op == '//' else '%'} NULLIF({right}, 0))"
     if w.inline and node.op in ("+", "-", "*") and result.kind in ("INTEGER", "DECIMAL"):
-        return _time(w, node, left, right) or kept(w, node, left, right)
+        return _time(w, node, left, right) or null_if_too_large(w, node, left, right)
     return _time(w, node, left, right) or f"({left} {node.op} {right})"
 
 
 def _whole(w: Writer, scalar: n.Scalar, env: Env) -> str:
     text = write(w, scalar, env)
-    made = isinstance(scalar, (n.Arithmetic, n.Literal))
-    return text if made else f"CAST({text} AS bigint)"
+    has_type = isinstance(scalar, (n.Arithmetic, n.Literal))
+    return text if has_type else f"CAST({text} AS bigint)"
 
 
 def _time(w: Writer, node: n.Arithmetic, left: str, right: str) -> str | None:
@@ -199,17 +199,19 @@ def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
     conditions = failures(w, node.operand, env)
     if not conditions:
         return text
-    asked = " ".join(f"WHEN {c} THEN NULL" for c in conditions)
-    return f"CASE {asked} ELSE {text} END"
+    branches = " ".join(f"WHEN {c} THEN NULL" for c in conditions)
+    return f"CASE {branches} ELSE {text} END"
 
 
 @rule(n.Clamp)
 def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
     low, high = (write(w, part, env) for part in (node.low, node.high))
-    return _moved(w, node.operand, env, "{0}", low, high)
+    return _clamped_template(w, node.operand, env, "{0}", low, high)
 
 
-def _moved(w: Writer, operand: n.Scalar, env: Env, template: str, low: str, high: str) -> str:
+def _clamped_template(
+    w: Writer, operand: n.Scalar, env: Env, template: str, low: str, high: str
+) -> str:
     """Write what a template makes of an expression, moved into a range; NULL stays NULL."""
     # least and greatest skip NULL; NaN is above everything for them too.
     x = write(w, operand, env)
@@ -270,8 +272,8 @@ def _call(w: Writer, node: n.Call, env: Env) -> str:
 
 
 def _chosen(w: Writer, node: n.Call, env: Env) -> str:
-    known = [write(w, a, env) for a in node.arguments if not _unknown(w, a)]
-    return f"{node.function}({', '.join(known)})"
+    texts = [write(w, a, env) for a in node.arguments if not _unknown(w, a)]
+    return f"{node.function}({', '.join(texts)})"
 
 
 def _null_if(w: Writer, node: n.Call, env: Env) -> str:
@@ -296,8 +298,8 @@ def _sqrt(w: Writer, node: n.Call, env: Env) -> str:
 
 def _power(w: Writer, node: n.Call, env: Env) -> str:
     x, y = (_operand(w, a, env) for a in node.arguments)
-    written = node.arguments[1]
-    number = written.value if isinstance(written, n.Literal) else None
+    argument = node.arguments[1]
+    number = argument.value if isinstance(argument, n.Literal) else None
     exponent = float(number) if isinstance(number, (int, float, Decimal)) else None
     return doubles.power(x, y, exponent, w.alias)
 
@@ -383,7 +385,7 @@ def _substring(w: Writer, node: n.Call, env: Env) -> str:
         begin = f"CASE WHEN {start} >= 0 THEN {start} - 1 ELSE {size} + {start} END"
         end = f"({begin}) + {count}" if count else size
         first, last = f"least({begin}, {end})", f"greatest({begin}, {end})"
-        low, high = (f"least(greatest({place}, 0), {size})" for place in (first, last))
+        low, high = (f"least(greatest({position}, 0), {size})" for position in (first, last))
         shown = f"substring({text}, CAST({low} + 1 AS integer), CAST({high} - {low} AS integer))"
         missing = " OR ".join(f"{x} IS NULL" for x in (start, count) if x)
         return f"CASE WHEN {missing} THEN NULL ELSE {shown} END"
@@ -393,8 +395,8 @@ def _substring(w: Writer, node: n.Call, env: Env) -> str:
 
 def _side(w: Writer, node: n.Call, env: Env) -> str:
     text, count = (write(w, a, env) for a in node.arguments)
-    held = f"CAST(least(greatest({count}, {1 - 2**31}), {2**31 - 1}) AS integer)"
-    return f"CASE WHEN {count} IS NOT NULL THEN {node.function}({text}, {held}) END"
+    clamped = f"CAST(least(greatest({count}, {1 - 2**31}), {2**31 - 1}) AS integer)"
+    return f"CASE WHEN {count} IS NOT NULL THEN {node.function}({text}, {clamped}) END"
 
 
 def _cased(w: Writer, node: n.Call, env: Env) -> str:
@@ -530,20 +532,20 @@ _JSON = {
         "(CASE WHEN CAST({0} AS text) !~* '\\\\u(0000|d[89a-f])' THEN {0} #>> {1} END COLLATE \"C\")"
     ),
 }
-_PLACE = "the field"
+_FIELD = "the field"
 
 
 def _parts(version: int) -> dict[tuple[str, str], str]:
     """Write the templates of parts of columns; a field that is no number is NULL as a number."""
-    found = {(what, "field"): template for what, template in _JSON.items()}
+    templates = {(what, "field"): template for what, template in _JSON.items()}
     for way, kind in (("number", t.DOUBLE), ("whole", t.INTEGER)):
-        asked = casts.fails(_PLACE, t.TEXT, kind, str, version)
-        value = casts.converted(_PLACE, t.TEXT, kind, str, version)
-        cases = " ".join(f"WHEN {condition} THEN NULL" for condition in asked)
+        conditions = casts.fails(_FIELD, t.TEXT, kind, str, version)
+        value = casts.converted(_FIELD, t.TEXT, kind, str, version)
+        cases = " ".join(f"WHEN {condition} THEN NULL" for condition in conditions)
         plain = f"(CASE {cases} ELSE {value} END)".replace("{", "{{").replace("}", "}}")
         for what, template in _JSON.items():
-            found[what, way] = plain.replace(_PLACE, template)
-    return found | {
+            templates[what, way] = plain.replace(_FIELD, template)
+    return templates | {
         ("interval", "seconds"): "CAST(extract(epoch FROM {0}) AS double precision)",
         **{(array, "count"): "CAST(cardinality({0}) AS bigint)" for array in ARRAYS},
         ("array of TEXT", "has"): "({1} = ANY (CAST({0} AS text[])))",

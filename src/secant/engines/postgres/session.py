@@ -23,7 +23,7 @@ from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from urllib.parse import quote as percent
 
-from secant.engines.backend import Known, changed, closed, failed, most_rows, not_accepted
+from secant.engines.backend import PublicRows, changed, closed, failed, most_rows, not_accepted
 from secant.engines.calendar import day, moment
 from secant.engines.connections import Connections
 from secant.engines.dialect import DAY, Dialect, quote
@@ -123,15 +123,15 @@ class PostgresSession:
     def __init__(
         self,
         connection: _Connection,
-        known: Callable[[], Catalog],
+        catalog: Callable[[], Catalog],
         limits: Limits,
         dialect: Dialect = POSTGRES,
     ) -> None:
         self._connection = connection
-        self.catalog = known
+        self.catalog = catalog
         self._limits = limits
         self.dialect = dialect
-        self.known: Known = {}
+        self.known: PublicRows = {}
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""
@@ -163,16 +163,16 @@ class PostgresSession:
             # Binary results make the driver use the protocol that takes one statement only.
             with self._connection.cursor() as cursor:
                 rows = cursor.stream(statement.encode(), binary=True, size=_AT_ONCE)
-                found = list(itertools.islice(rows, most + 1))
-                return _numbers(cursor, found)
+                answers = list(itertools.islice(rows, most + 1))
+                return _numbers(cursor, answers)
 
         try:
-            found = _asked(self._connection, fetch, self._limits.seconds + _SLACK)
+            fetched = _call_within(self._connection, fetch, self._limits.seconds + _SLACK)
         except psycopg.errors.QueryCanceled:
             raise over_limit() from None
-        if len(found) > most:
+        if len(fetched) > most:
             raise over_limit()
-        return found
+        return fetched
 
     def _tell_loss(self) -> None:
         """Raise if what went wrong was the connection, not the statement."""
@@ -211,15 +211,15 @@ class PostgresBackend:
         The locks come first: that a table was emptied or rewritten shows also in moments that were fixed before.
         """
         bases = {e.table if (e := elements_named(name)) else name for name in tables}
-        known = [table for name in sorted(bases) if (table := self._catalog.table(name))]
-        known = list(dict.fromkeys(known))
+        locked_tables = [table for name in sorted(bases) if (table := self._catalog.table(name))]
+        locked_tables = list(dict.fromkeys(locked_tables))
         with self._pool.get().taken() as connection:
             session = PostgresSession(connection, self.catalog, self._limits, self.dialect)
-            if known:
-                _hold(connection, [self.dialect.places[table.name] for table in known])
-                places = [self._where[table.name] for table in known]
+            if locked_tables:
+                _hold(connection, [self.dialect.places[table.name] for table in locked_tables])
+                places = [self._where[table.name] for table in locked_tables]
                 now, *_ = read_catalog(session.rows, self._schemas, POSTGRES, places)
-                if now.tables != {table.name.lower(): table for table in known}:
+                if now.tables != {table.name.lower(): table for table in locked_tables}:
                     raise changed("a table")
             yield session
 
@@ -241,7 +241,7 @@ class PostgresBackend:
             raise _unreachable() from None
         try:
             settle = partial(_settle, connection, self._schemas, self._limits.seconds)
-            _asked(connection, settle, _SLACK)
+            _call_within(connection, settle, _SLACK)
         except psycopg.Error:
             connection.close()
             raise _unreachable() from None
@@ -270,7 +270,7 @@ class _Pool:
                 yield connection
             finally:
                 with suppress(psycopg.Error, BackendError):
-                    _asked(connection, partial(connection.execute, "ROLLBACK"), _SLACK)
+                    _call_within(connection, partial(connection.execute, "ROLLBACK"), _SLACK)
                 self._give_back(connection)
 
     def close(self) -> None:
@@ -290,12 +290,12 @@ class _Pool:
             connection = self._free.pop() if self._free else None
         if connection is not None:
             with suppress(psycopg.OperationalError, BackendError):
-                _asked(connection, partial(connection.execute, begin), _SLACK)
+                _call_within(connection, partial(connection.execute, begin), _SLACK)
                 return connection
             connection.close()
         connection = self._connect()
         try:
-            _asked(connection, partial(connection.execute, begin), _SLACK)
+            _call_within(connection, partial(connection.execute, begin), _SLACK)
         except (psycopg.Error, BackendError):
             connection.close()
             raise _unreachable() from None
@@ -313,13 +313,13 @@ class _Pool:
 
 def _hold(connection: _Connection, places: list[str]) -> None:
     """Lock tables, and their partitions, against everything but writers of rows, to the end of the transaction."""
-    written = ", ".join(places)
+    table_list = ", ".join(places)
     try:
-        for told in (
+        for statement in (
             f"SET LOCAL lock_timeout = {_LOCK_MS}",
-            f"LOCK TABLE {written} IN ACCESS SHARE MODE",
+            f"LOCK TABLE {table_list} IN ACCESS SHARE MODE",
         ):
-            _asked(connection, partial(connection.execute, told.encode()), _SLACK)
+            _call_within(connection, partial(connection.execute, statement.encode()), _SLACK)
     except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):
         raise BackendError(
             "BAK-002", "somebody else keeps a table of the data source locked", hint="try again"
@@ -336,7 +336,7 @@ def _hold(connection: _Connection, places: list[str]) -> None:
         raise failed() from None
 
 
-def _asked(connection: _Connection, call: Callable[[], T], seconds: float) -> T:
+def _call_within(connection: _Connection, call: Callable[[], T], seconds: float) -> T:
     """Make a call on a connection, and leave a server that stays silent."""
     ways = iter(
         (partial(connection.cancel_safe, timeout=_CANCELING), partial(_hang_up, connection))
@@ -357,8 +357,8 @@ def _hang_up(connection: _Connection) -> None:
 
 def _patience(address: str) -> dict[str, Any]:
     """Give how long to wait for a server that does not answer, where the address does not say."""
-    given = psycopg.conninfo.conninfo_to_dict(address)
-    return {name: value for name, value in _WAITING.items() if name not in given}
+    settings = psycopg.conninfo.conninfo_to_dict(address)
+    return {name: value for name, value in _WAITING.items() if name not in settings}
 
 
 def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
@@ -369,9 +369,9 @@ def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
     except ValueError:
         raise _unreachable() from None
     own = {name: value for name, value in pairs if name in ("schema", "statement_seconds")}
-    kept = [(name, value) for name, value in pairs if name not in own]
+    remaining = [(name, value) for name, value in pairs if name not in own]
     others = urlencode(
-        kept, quote_via=percent
+        remaining, quote_via=percent
     )  # the driver takes a plus for itself, not for a space
     seconds = own.get("statement_seconds")
     if seconds is not None and not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", seconds):
@@ -390,8 +390,8 @@ def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
         )
     if seconds is not None:
         limits = replace(limits, seconds=float(seconds))
-    place = urlunsplit(parts._replace(query=others))
-    return PostgresBackend(place, schemas=schemas, limits=limits)
+    server = urlunsplit(parts._replace(query=others))
+    return PostgresBackend(server, schemas=schemas, limits=limits)
 
 
 def _settle(session: psycopg.Connection[Any], schemas: tuple[str, ...], seconds: float) -> None:

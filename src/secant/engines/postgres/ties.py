@@ -78,14 +78,14 @@ def read_ties(
     named: Callable[[str, str], str],
 ) -> dict[int, list[Tie]]:
     """Read the ties of tables; `named` gives the name of a table from its schema and its own."""
-    found: dict[int, list[Tie]] = {}
+    ties: dict[int, list[Tie]] = {}
     rows = ask(_TIES.format(oids=", ".join(map(str, oids)))) if oids else []
-    for oid, kind, name, columns, others, known, tables in rows:
+    for oid, kind, name, columns, others, validated, tables in rows:
         own = tuple(column.lower() for column in columns or ())
         there = tuple(named(*pair).lower() for pair in tables or ())
         targets = tuple((there[0], column.lower()) for column in others or ())
-        if kind == "check" and known and len(own) < 2:
+        if kind == "check" and validated and len(own) < 2:
             continue  # it says something of one value alone
-        reaches = there if known else None
-        found.setdefault(oid, []).append(Tie(kind, name, own, targets, reaches))
-    return found
+        reaches = there if validated else None
+        ties.setdefault(oid, []).append(Tie(kind, name, own, targets, reaches))
+    return ties

@@ -54,9 +54,9 @@ _SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 def strftime(w: Writer, node: n.Call, env: Env) -> str:
     """Give a moment as text."""
-    moment, written = node.arguments
-    assert isinstance(written, n.Literal)
-    parts = [POSTGRES_PARTS.get(p, f'"{p}"') for p in FORMAT.findall(str(written.value))]
+    moment, pattern = node.arguments
+    assert isinstance(pattern, n.Literal)
+    parts = [POSTGRES_PARTS.get(p, f'"{p}"') for p in FORMAT.findall(str(pattern.value))]
     shape = "".join(parts).replace("'", "''")
     text = write(w, moment, env)
     shown = f"to_char(CAST({text} AS timestamp), '{shape}') COLLATE \"C\""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from secant.engines.dialect import Dialect, quote, read_column
-from secant.engines.print.magnitude import Reach, reach_of
+from secant.engines.print.magnitude import Magnitudes, magnitudes_of
 from secant.plan import nodes as n
 from secant.plan.facts.reads import scans
 from secant.plan.facts.regions import unfiltered
@@ -64,7 +64,7 @@ class Writer:
     written: dict[n.Relation, str] = field(default_factory=dict)
     count: int = 0
     plan: n.Relation | None = None
-    found: Reach | None = None
+    found: Magnitudes | None = None
     inline: bool = False
     """Whether exact arithmetic gives NULL where it fails, instead of being asked beforehand."""
     fences: Mapping[n.Node, frozenset[str]] | None = None
@@ -74,10 +74,10 @@ class Writer:
     """Values of stored columns as they are written -> the columns, where rows are grouped by these."""
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> Magnitudes:
         """How far numbers of the plan can reach, found out when first asked for."""
         if self.found is None:
-            self.found = reach_of(self.plan)
+            self.found = magnitudes_of(self.plan)
         return self.found
 
     @property
@@ -87,8 +87,8 @@ class Writer:
         They are not to be merged: what they compute would be computed wherever it is named.
         """
         if self.fences is None:
-            found = _chains(self.plan) if self.plan and self.dialect.fence else ()
-            self.fences = {node: read & self.used for node, read in found}
+            chains = _chains(self.plan) if self.plan and self.dialect.fence else ()
+            self.fences = {node: read & self.used for node, read in chains}
         return self.fences
 
     def alias(self) -> str:
@@ -121,12 +121,12 @@ class Writer:
 
     def read(self, table: str, column: str, kind: Type, alias: str) -> str:
         """Write the value of a stored column."""
-        written = read_column(self.dialect, table, column, kind, alias)
+        text = read_column(self.dialect, table, column, kind, alias)
         if kind.kind in self.dialect.grouped:
             name = f"{alias}.{quote(column)}"
-            if self.dialect.stored.get(kind.kind, "").format(name) == written:
-                self.stored[written] = name
-        return written
+            if self.dialect.stored.get(kind.kind, "").format(name) == text:
+                self.stored[text] = name
+        return text
 
     def groups(self, keys: list[str]) -> str:
         """Write by what rows are grouped whose keys come first in the select list.
@@ -140,13 +140,13 @@ class Writer:
 
 def printed_columns(plan: n.Relation) -> frozenset[str]:
     """Name the columns that something in a plan reads."""
-    found: set[str] = set()
+    columns: set[str] = set()
     for node in holders(plan):
         if isinstance(node, n.Relation):
-            found |= _own_columns(node)
+            columns |= _own_columns(node)
         elif isinstance(node, (n.InSubquery, n.ScalarSubquery)):
-            found.update(f.name for f in fields_of(node.relation))
-    return frozenset(found)
+            columns.update(f.name for f in fields_of(node.relation))
+    return frozenset(columns)
 
 
 def _own_columns(node: n.Relation) -> frozenset[str]:
@@ -172,8 +172,8 @@ LONGEST_WORD = 24
 
 def _word(name: str) -> str:
     """Give the readable part of a spelling; names that nothing readable is left of are all called c."""
-    written = re.sub("[^a-z0-9]+", "_", name.rsplit(".", 1)[-1].lower()).strip("_")
-    return written[:LONGEST_WORD] if written[:1].isalpha() else f"c{written[:LONGEST_WORD]}"
+    word = re.sub("[^a-z0-9]+", "_", name.rsplit(".", 1)[-1].lower()).strip("_")
+    return word[:LONGEST_WORD] if word[:1].isalpha() else f"c{word[:LONGEST_WORD]}"
 
 
 def _chains(plan: n.Relation) -> Iterator[tuple[n.Node, frozenset[str]]]:

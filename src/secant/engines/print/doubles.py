@@ -225,8 +225,8 @@ def _product(a: Operand, slope: Operand, alias: Alias, sign: str) -> Operand:
     size = None if a.most is None or slope.most is None else a.most * slope.most
     if size is None or size >= 1e307 or slope.step is None or slope.step <= 1e-150:
         return Operand(f"({sign}{times(slope, a, alias)})")
-    moved = a.text if a.step is not None and a.step > _NUDGE else f"({a.text} + {number(_NUDGE)})"
-    return Operand(f"({sign}({slope.text} * {moved}))", low=-size, high=size)
+    shifted = a.text if a.step is not None and a.step > _NUDGE else f"({a.text} + {number(_NUDGE)})"
+    return Operand(f"({sign}({slope.text} * {shifted}))", low=-size, high=size)
 
 
 def logarithm(name: str, a: Operand, alias: Alias) -> str:

@@ -22,14 +22,14 @@ def conditions(w: Writer, node: n.Node, env: Env, own: Own) -> list[str]:
     if isinstance(node, (n.Attempt, n.Relation)):
         return []
     if isinstance(node, n.Case):
-        found = _case(w, node, env, own)
+        tests = _case(w, node, env, own)
     elif isinstance(node, (n.And, n.Or)):
-        found = _chain(w, node, env, own)
+        tests = _chain(w, node, env, own)
     elif isinstance(node, n.Call) and node.function == "coalesce":
-        found = _coalesce(w, node, env, own)
+        tests = _coalesce(w, node, env, own)
     else:
-        found = [f for child in n.children(node) for f in conditions(w, child, env, own)]
-    return found + own(w, node, env)
+        tests = [f for child in n.children(node) for f in conditions(w, child, env, own)]
+    return tests + own(w, node, env)
 
 
 def _first_true(steps: list[tuple[str, str]], last: str = "FALSE") -> list[str]:
@@ -38,11 +38,11 @@ def _first_true(steps: list[tuple[str, str]], last: str = "FALSE") -> list[str]:
     return ["CASE " + " ".join(f"WHEN {c} THEN {r}" for c, r in steps) + f" ELSE {last} END"]
 
 
-def _any(found: list[str]) -> str:
+def _any(tests: list[str]) -> str:
     """Write that one of several conditions holds; later ones are asked only if earlier ones do not."""
-    if not found:
+    if not tests:
         return "FALSE"
-    return _first_true([(c, "TRUE") for c in found])[0]
+    return _first_true([(c, "TRUE") for c in tests])[0]
 
 
 def _case(w: Writer, node: n.Case, env: Env, own: Own) -> list[str]:

@@ -24,7 +24,7 @@ SLACK = 2.0**-53
 
 
 @dataclass
-class Reach(Ranges):
+class Magnitudes(Ranges):
     """Intervals that need no policy, each expression looked at once."""
 
     seen: dict[n.Scalar, iv.Interval] = field(default_factory=dict)
@@ -34,25 +34,25 @@ class Reach(Ranges):
     def of(self, scalar: n.Scalar) -> iv.Interval:
         """Give an interval that holds the expression where it is a finite number."""
         if scalar not in self.seen:
-            found = super().of(scalar)
+            interval = super().of(scalar)
             if isinstance(scalar, n.Clamp) and not self.finite(scalar.operand):
                 # NaN, which no interval holds, becomes an ordinary number here: the upper end.
-                found = iv.hull(self.of(scalar.low), self.of(scalar.high))
-            self.seen[scalar] = found
+                interval = iv.hull(self.of(scalar.low), self.of(scalar.high))
+            self.seen[scalar] = interval
         return self.seen[scalar]
 
     def magnitude(self, scalar: n.Scalar) -> float | None:
         """Give a bound of the magnitude of every finite value, or None."""
-        found = self.of(scalar)
-        if not found.bounded:
+        interval = self.of(scalar)
+        if not interval.bounded:
             return None
-        largest = max(abs(end) for end in found.ends())
+        largest = max(abs(end) for end in interval.ends())
         return float(largest) * (1 + SLACK) if largest < Fraction(10) ** 308 else None
 
     def within(self, scalar: n.Scalar, low: Fraction | int, high: Fraction | int) -> bool:
         """Whether every finite value lies between two numbers."""
-        found = self.of(scalar)
-        return found.bounded and low <= found.ends()[0] and found.ends()[1] <= high
+        interval = self.of(scalar)
+        return interval.bounded and low <= interval.ends()[0] and interval.ends()[1] <= high
 
     def finite(self, scalar: n.Scalar) -> bool:
         """Whether a value is never NaN or infinite, if it is there."""
@@ -67,17 +67,17 @@ class Reach(Ranges):
         return self.steps[scalar]
 
 
-def reach_of(plan: n.Relation | None) -> Reach:
+def magnitudes_of(plan: n.Relation | None) -> Magnitudes:
     """Collect where the columns of a plan come from."""
-    found = Reach(NOTHING_DECLARED, lambda group: 10**ROW_DIGITS)
+    magnitudes = Magnitudes(NOTHING_DECLARED, lambda group: 10**ROW_DIGITS)
     if plan is not None:
-        found.follow(plan)
+        magnitudes.follow(plan)
         scans = (node for node in n.walk(plan) if isinstance(node, n.Scan))
-        found.filtered |= {f.name: _held(f.type) for scan in scans for f in scan.columns}
-    return found
+        magnitudes.filtered |= {f.name: _type_range(f.type) for scan in scans for f in scan.columns}
+    return magnitudes
 
 
-def _held(kind: Type) -> iv.Interval:
+def _type_range(kind: Type) -> iv.Interval:
     """Give what a stored column of a type can hold."""
     if kind.kind == "INTEGER":
         return iv.interval(-WHOLE - 1, WHOLE)
@@ -88,7 +88,7 @@ def _held(kind: Type) -> iv.Interval:
     return iv.EVERYTHING
 
 
-def _finite(r: Reach, scalar: n.Scalar) -> bool:
+def _finite(r: Magnitudes, scalar: n.Scalar) -> bool:
     if isinstance(scalar, n.Literal):
         return isinstance(scalar.value, (int, float, Decimal)) and math.isfinite(scalar.value)
     if type_of(scalar).kind in ("INTEGER", "DECIMAL"):
@@ -113,7 +113,7 @@ def _finite(r: Reach, scalar: n.Scalar) -> bool:
     return False
 
 
-def _step(r: Reach, scalar: n.Scalar) -> float | None:
+def _step(r: Magnitudes, scalar: n.Scalar) -> float | None:
     if isinstance(scalar, n.Literal):
         value = scalar.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -148,13 +148,13 @@ def _exact_step(kind: Type) -> float | None:
     return 10.0**-kind.scale * SLACK if kind.kind == "DECIMAL" else None
 
 
-def _smallest(r: Reach, parts: tuple[n.Scalar, ...]) -> float | None:
+def _smallest(r: Magnitudes, parts: tuple[n.Scalar, ...]) -> float | None:
     steps = [r.step(p) for p in parts]
-    known = [s for s in steps if s is not None]
-    return min(known) if known and len(known) == len(steps) else None
+    finite = [s for s in steps if s is not None]
+    return min(finite) if finite and len(finite) == len(steps) else None
 
 
-def _arithmetic_step(r: Reach, node: n.Arithmetic) -> float | None:
+def _arithmetic_step(r: Magnitudes, node: n.Arithmetic) -> float | None:
     a, b = r.step(node.left), r.step(node.right)
     if a is None or b is None:
         return None
@@ -166,7 +166,7 @@ def _arithmetic_step(r: Reach, node: n.Arithmetic) -> float | None:
     return (a / most * SLACK or None) if node.op == "/" and most else None
 
 
-def _call_step(r: Reach, node: n.Call) -> float | None:
+def _call_step(r: Magnitudes, node: n.Call) -> float | None:
     if node.function in ("least", "greatest", "lowest", "highest", "coalesce"):
         return _smallest(r, tuple(a for a in node.arguments if type_of(a).kind != "NULL"))
     if node.function == "exp":
@@ -176,8 +176,8 @@ def _call_step(r: Reach, node: n.Call) -> float | None:
         return 1.0
     if node.function in ("sigmoid", "tauoid"):
         sizes = [s for a in node.arguments if (s := r.magnitude(a)) is not None]
-        known = len(sizes) == 2 and math.prod(sizes) < 600
-        return math.exp(-math.prod(sizes)) / 2 * SLACK if known else None
+        small = len(sizes) == 2 and math.prod(sizes) < 600
+        return math.exp(-math.prod(sizes)) / 2 * SLACK if small else None
     if node.function in ("ln", "log10"):
         return (
             SLACK * SLACK / 4

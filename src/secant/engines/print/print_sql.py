@@ -15,8 +15,8 @@ from secant.engines.dialect import (
     bucket_text,
     constant,
     constant_rows,
-    place_of,
     quote,
+    table_text,
     type_name,
 )
 from secant.engines.print.blocks import Block, Env, Writer, counted, first_extreme, printed_columns
@@ -105,10 +105,10 @@ def _closed(
     w: Writer, block: Block, names: list[str] | None = None, *, distinct: bool = False
 ) -> Block:
     """Wrap a block into a derived table."""
-    kept = [c for c in (names if names is not None else block.refs) if c in block.refs]
+    columns = [c for c in (names if names is not None else block.refs) if c in block.refs]
     alias = w.alias()
-    source = f"({_select(w, block, kept, distinct=distinct)}) AS {alias}"
-    return Block(source, w.refs(alias, kept))
+    source = f"({_select(w, block, columns, distinct=distinct)}) AS {alias}"
+    return Block(source, w.refs(alias, columns))
 
 
 def _open(w: Writer, block: Block) -> Block:
@@ -127,7 +127,7 @@ def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
         for f in node.columns
         if f.name in w.used
     }
-    return Block(f"{place_of(w.dialect, node.table)} AS {alias}", refs)
+    return Block(f"{table_text(w.dialect, node.table)} AS {alias}", refs)
 
 
 @RELATIONS.rule(n.Released)
@@ -394,11 +394,11 @@ def _first_of_owners(w: Writer, node: Cut, rows: str, counted: str, rank: str) -
         f"GROUP BY {owner} HAVING count(*) > {node.limit})"
     )
     names = [f.name for f in fields_of(node) if f.name in w.used]
-    kept = w.columns(names)
+    columns = w.columns(names)
     few, many = (side.format(over=over, owner=owner) for side in w.dialect.split)
     source = (
-        f"(SELECT {kept} FROM {rows} AS owned {few} UNION ALL "
-        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} AS owned {many}) AS ranked "
+        f"(SELECT {columns} FROM {rows} AS owned {few} UNION ALL "
+        f"SELECT {columns} FROM (SELECT {columns}, {rank} AS place FROM {rows} AS owned {many}) AS ranked "
         f"WHERE place <= {node.limit}) AS {alias}"
     )
     return Block(source, w.refs(alias, names))

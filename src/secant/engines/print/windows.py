@@ -32,23 +32,25 @@ def window_text(
     if not call.arguments:
         return f"count(*){over}"
     (argument,) = call.arguments
-    given = type_of(argument)
-    written = _cast(w, argument, given if given.kind != "NULL" else INTEGER, scope, write)
+    argument_type = type_of(argument)
+    text = _cast(
+        w, argument, argument_type if argument_type.kind != "NULL" else INTEGER, scope, write
+    )
     own = w.dialect.windows
     if own is None:
-        return f"{call.function}({written}){over}"
-    if call.function in ("min", "max") and given.kind == "BOOLEAN":
-        return f"{'bool_and' if call.function == 'min' else 'bool_or'}({written}){over}"
+        return f"{call.function}({text}){over}"
+    if call.function in ("min", "max") and argument_type.kind == "BOOLEAN":
+        return f"{'bool_and' if call.function == 'min' else 'bool_or'}({text}){over}"
     double = type_name(w.dialect, DOUBLE)
-    if call.function in ("sum", "avg") and given.kind != "DOUBLE":
-        exact = own.whole if given.kind == "INTEGER" else own.decimals
+    if call.function in ("sum", "avg") and argument_type.kind != "DOUBLE":
+        exact = own.whole if argument_type.kind == "INTEGER" else own.decimals
         if exact:
-            written = f"CAST({written} AS {exact})"
+            text = f"CAST({text} AS {exact})"
         if call.function == "avg" and not own.averages:
-            return f"(CAST(sum({written}){over} AS {double}) / count({written}){over})"
+            return f"(CAST(sum({text}){over} AS {double}) / count({text}){over})"
     elif call.function not in ("count", "min", "max"):
-        written = f"CAST({written} AS {double})"
-    called = f"{call.function}({written}){over}"
+        text = f"CAST({text} AS {double})"
+    called = f"{call.function}({text}){over}"
     return f"CAST({called} AS {double})" if call.function == "avg" else called
 
 
@@ -92,19 +94,19 @@ def _end(value: int | None, side: str) -> str:
 def _arguments(w: Writer, call: n.WindowCall, kind: Type, scope: Env, write: Write) -> list[str]:
     """Write values in the type of the result, and counters in the type that the engine counts by."""
     counters = {"ntile": (0,), "lag": (1,), "lead": (1,), "nth_value": (1,)}.get(call.function, ())
-    found = []
-    for place, argument in enumerate(call.arguments):
-        if place not in counters:
-            found.append(_cast(w, argument, kind, scope, write))
+    texts = []
+    for index, argument in enumerate(call.arguments):
+        if index not in counters:
+            texts.append(_cast(w, argument, kind, scope, write))
         elif w.dialect.windows is None:
-            found.append(_cast(w, argument, INTEGER, scope, write))
+            texts.append(_cast(w, argument, INTEGER, scope, write))
         else:
-            found.append(f"CAST({write(w, argument, scope)} AS {w.dialect.windows.counter})")
-    return found
+            texts.append(f"CAST({write(w, argument, scope)} AS {w.dialect.windows.counter})")
+    return texts
 
 
 def _cast(w: Writer, scalar: n.Scalar, kind: Type, scope: Env, write: Write) -> str:
-    written = write(w, scalar, scope)
+    text = write(w, scalar, scope)
     if type_of(scalar) == kind or kind.kind == "NULL":
-        return written
-    return f"CAST({written} AS {type_name(w.dialect, kind)})"
+        return text
+    return f"CAST({text} AS {type_name(w.dialect, kind)})"

@@ -157,6 +157,6 @@ def _from_text(x: str, target: Type) -> str:
         return f"CASE WHEN {numeral} OR {word} THEN try_cast({plain} AS DOUBLE) END"
     if target.kind in ("DATE", "TIMESTAMP"):
         read = f"try_cast(replace(trim({x}), '/', '-') AS TIMESTAMP_NTZ)"
-        known = f"CASE WHEN {x} RLIKE {text(_MOMENT)} THEN {read} END"
-        return f"CAST({known} AS DATE)" if target.kind == "DATE" else known
+        checked = f"CASE WHEN {x} RLIKE {text(_MOMENT)} THEN {read} END"
+        return f"CAST({checked} AS DATE)" if target.kind == "DATE" else checked
     raise refused("this conversion")

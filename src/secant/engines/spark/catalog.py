@@ -13,7 +13,7 @@ from typing import Any
 
 from secant.engines.dialect import Dialect, quote
 from secant.engines.offered import Offer, Stored, offered
-from secant.engines.spark.text import spelled
+from secant.engines.spark.text import in_spark_syntax
 from secant.errors import BackendError
 from secant.records import frozen
 from secant.schema import types as t
@@ -37,7 +37,7 @@ _NO_SNAPSHOT = (
 
 
 @frozen
-class Kept:
+class StoredTable:
     """A table and where its files are."""
 
     name: str
@@ -49,43 +49,45 @@ class Kept:
     """Whether it is in the server's catalog, which remembers its files until it is told to look again."""
 
 
-def column_offer(written: str) -> Offer:
+def column_offer(type_text: str) -> Offer:
     """Say how a column is offered, from its type as Spark writes it."""
-    if match := re.fullmatch(r"decimal\((\d+),(\d+)\)", written):
+    if match := re.fullmatch(r"decimal\((\d+),(\d+)\)", type_text):
         return Offer(t.decimal(int(match[1]), int(match[2])))
-    plain = re.sub(r"\(\d+\)$", "", written)
+    plain = re.sub(r"\(\d+\)$", "", type_text)
     if plain in ("char", "varchar"):
         return _PLAIN["string"]
-    word = re.split(r"[ (<]", written, maxsplit=1)[0]
-    return _PLAIN.get(written) or Offer(reason=f"its type, {word}, has no counterpart here")
+    word = re.split(r"[ (<]", type_text, maxsplit=1)[0]
+    return _PLAIN.get(type_text) or Offer(reason=f"its type, {word}, has no counterpart here")
 
 
 def read_catalog(
     server: Any, schemas: tuple[str, ...], folder: str | None, dialect: Dialect
-) -> tuple[Catalog, Dialect, dict[str, Kept]]:
+) -> tuple[Catalog, Dialect, dict[str, StoredTable]]:
     """Read the tables of some schemas, or of a folder of Parquet files; also how they are read, and where each is."""
     missing: dict[str, str] = {}
     named: tuple[str, ...] = ()
     if folder is not None:
-        kept = list(_folder_tables(server, folder))
+        tables = list(_folder_tables(server, folder))
     else:
-        kept, missing = _schema_tables(server, schemas)
+        tables, missing = _schema_tables(server, schemas)
         named = schemas
-    stored = [Stored(table.name, table.place, columns_of(server, table)) for table in kept]
+    stored = [Stored(table.name, table.place, columns_of(server, table)) for table in tables]
     # Spark takes every column of a Parquet file for one that may be NULL, so none is known to be filled.
-    found, reading = offered(stored, dialect, (), missing, named)
-    return found, reading, {table.name: table for table in kept}
+    catalog, reading = offered(stored, dialect, (), missing, named)
+    return catalog, reading, {table.name: table for table in tables}
 
 
-def columns_of(server: Any, table: Kept) -> dict[str, Offer]:
+def columns_of(server: Any, table: StoredTable) -> dict[str, Offer]:
     """Read the columns of a table, as they are now."""
-    fields = server.sql(spelled(f"SELECT * FROM {table.place}")).schema.fields
+    fields = server.sql(in_spark_syntax(f"SELECT * FROM {table.place}")).schema.fields
     return {field.name: column_offer(field.dataType.simpleString()) for field in fields}
 
 
-def _schema_tables(server: Any, schemas: tuple[str, ...]) -> tuple[list[Kept], dict[str, str]]:
+def _schema_tables(
+    server: Any, schemas: tuple[str, ...]
+) -> tuple[list[StoredTable], dict[str, str]]:
     there = [row[0] for row in server.sql("SHOW SCHEMAS").collect()]
-    kept: list[Kept] = []
+    tables: list[StoredTable] = []
     missing: dict[str, str] = {}
     for schema in schemas:
         if schema not in there:
@@ -94,37 +96,37 @@ def _schema_tables(server: Any, schemas: tuple[str, ...]) -> tuple[list[Kept], d
                 f"the Spark server has no schema {schema[:80]!r}",
                 hint="the schemas are: " + ", ".join(there[:40]),
             )
-        for row in server.sql(spelled(f"SHOW TABLES IN {quote(schema)}")).collect():
+        for row in server.sql(in_spark_syntax(f"SHOW TABLES IN {quote(schema)}")).collect():
             if row["isTemporary"]:
                 continue
             table = row["tableName"]
             name = table if schema == schemas[0] else f"{schema}.{table}"
-            place = f"{quote(schema)}.{quote(table)}"
-            told = _description(server, place)
-            if told.get("Type") == "VIEW":
+            quoted = f"{quote(schema)}.{quote(table)}"
+            details = _description(server, quoted)
+            if details.get("Type") == "VIEW":
                 missing[name] = _OTHER_ROWS
-            elif told.get("Provider", "").lower() != "parquet" or "Location" not in told:
+            elif details.get("Provider", "").lower() != "parquet" or "Location" not in details:
                 missing[name] = _NO_SNAPSHOT
             else:
-                kept.append(Kept(name, place, told["Location"], listed=True))
-    return kept, missing
+                tables.append(StoredTable(name, quoted, details["Location"], listed=True))
+    return tables, missing
 
 
-def _description(server: Any, place: str) -> dict[str, str]:
+def _description(server: Any, table: str) -> dict[str, str]:
     """Read what stands behind the columns in the description of a table."""
-    rows = server.sql(spelled(f"DESCRIBE TABLE EXTENDED {place}")).collect()
+    rows = server.sql(in_spark_syntax(f"DESCRIBE TABLE EXTENDED {table}")).collect()
     names = [row[0] for row in rows]
     start = names.index("# Detailed Table Information") if names else 0
     return {row[0]: row[1] for row in rows[start + 1 :]}
 
 
-def _folder_tables(server: Any, folder: str) -> Iterator[Kept]:
+def _folder_tables(server: Any, folder: str) -> Iterator[StoredTable]:
     """Find the tables of a folder: each `NAME.parquet`, a file or a folder of them, or each folder with such files."""
     root = folder.rstrip("/")
     tables = set()
     for path, _, _ in files_below(server, [root]):
-        _, _, rest = path.partition(root + "/")
-        first, _, below = rest.partition("/")
+        _, _, relative = path.partition(root + "/")
+        first, _, below = relative.partition("/")
         if first.endswith(".parquet") or below.endswith(".parquet"):
             tables.add(first)
     if not tables:
@@ -135,7 +137,9 @@ def _folder_tables(server: Any, folder: str) -> Iterator[Kept]:
         )
     for first in sorted(tables):
         path = f"{root}/{first}"
-        yield Kept(first.removesuffix(".parquet"), f"parquet.{quote(path)}", path, listed=False)
+        yield StoredTable(
+            first.removesuffix(".parquet"), f"parquet.{quote(path)}", path, listed=False
+        )
 
 
 def files_below(server: Any, folders: list[str]) -> list[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from secant.engines.dialect import text as quoted
-from secant.engines.postgres.failures import SUBSTRING_REACH
+from secant.engines.postgres.failures import SUBSTRING_LIMIT
 from secant.engines.print.blocks import Env, Writer, first_extreme
 from secant.engines.print.case_folding import letters
 from secant.engines.print.print_sql import write
@@ -87,10 +87,10 @@ def call(w: Writer, node: n.Call, env: Env) -> str:
 
 
 def _chosen(w: Writer, node: n.Call, env: Env) -> str:
-    known = tuple(a for a in node.arguments if not unknown(w, a))
+    arguments = tuple(a for a in node.arguments if not unknown(w, a))
     kind = type_of(node)
-    written = [as_type(w, a, kind, env) for a in known]
-    return f"{node.function}({', '.join(written)})" if len(written) > 1 else written[0]
+    texts = [as_type(w, a, kind, env) for a in arguments]
+    return f"{node.function}({', '.join(texts)})" if len(texts) > 1 else texts[0]
 
 
 def _null_if(w: Writer, node: n.Call, env: Env) -> str:
@@ -176,24 +176,26 @@ def _substring(w: Writer, node: n.Call, env: Env) -> str:
     size = f"CAST(length({text}) AS BIGINT)"
     begin = f"(CASE WHEN {start} >= 0 THEN {start} - 1 ELSE {size} + {start} END)"
     end = f"({begin} + {count[0]})" if count else size
-    reach = [f"{x} BETWEEN {-SUBSTRING_REACH} AND {SUBSTRING_REACH - 1}" for x in (start, *count)]
+    conditions = [
+        f"{x} BETWEEN {-SUBSTRING_LIMIT} AND {SUBSTRING_LIMIT - 1}" for x in (start, *count)
+    ]
     low, high = (
         f"least(greatest({way}({begin}, {end}), 0), {size})" for way in ("least", "greatest")
     )
     shown = f"substring({text}, CAST({low} + 1 AS INT), CAST({high} - {low} AS INT))"
-    return f"CASE WHEN {' AND '.join(reach)} THEN {shown} END"
+    return f"CASE WHEN {' AND '.join(conditions)} THEN {shown} END"
 
 
 def _side(w: Writer, node: n.Call, env: Env) -> str:
     text, count = (write(w, a, env) for a in node.arguments)
     size = f"length({text})"
-    held = f"CAST(least(greatest({count}, -{2**31 - 1}), {2**31 - 1}) AS INT)"
-    kept = f"CASE WHEN {held} >= 0 THEN least({held}, {size}) ELSE greatest({size} + {held}, 0) END"
+    clamped = f"CAST(least(greatest({count}, -{2**31 - 1}), {2**31 - 1}) AS INT)"
+    length = f"CASE WHEN {clamped} >= 0 THEN least({clamped}, {size}) ELSE greatest({size} + {clamped}, 0) END"
     there = f"{count} IS NOT NULL"
     if node.function == "left":
-        there = f"{count} < {SUBSTRING_REACH}"
-        return f"CASE WHEN {there} THEN substring({text}, 1, {kept}) END"
-    return f"CASE WHEN {there} THEN substring({text}, {size} - ({kept}) + 1, {size}) END"
+        there = f"{count} < {SUBSTRING_LIMIT}"
+        return f"CASE WHEN {there} THEN substring({text}, 1, {length}) END"
+    return f"CASE WHEN {there} THEN substring({text}, {size} - ({length}) + 1, {size}) END"
 
 
 def _cased(w: Writer, node: n.Call, env: Env) -> str:
@@ -218,19 +220,19 @@ def java_pattern(portable: str) -> str:
     >>> java_pattern("^[a$]+$")
     '^[a$]+\\z'
     """
-    made, inside, at = [], False, 0
+    pieces, inside, at = [], False, 0
     while at < len(portable):
         character = portable[at]
         if character == "\\":
-            made.append(portable[at : at + 2])
+            pieces.append(portable[at : at + 2])
             at += 2
             continue
         if character in "[]":
             inside = character == "["
-        found = "\\z" if character == "$" and not inside else character
-        made.append("\\&" if character == "&" and inside else found)
+        piece = "\\z" if character == "$" and not inside else character
+        pieces.append("\\&" if character == "&" and inside else piece)
         at += 1
-    return "".join(made)
+    return "".join(pieces)
 
 
 _CALLS: dict[str, Callable[[Writer, n.Call, Env], str]] = {

@@ -57,10 +57,10 @@ def alike(w: Writer, scalar: n.Scalar, met: Type | None, env: Env) -> str:
 
 def met(w: Writer, parts: tuple[n.Scalar, ...]) -> Type | None:
     """Give the type that values take on where they meet; None if there is none."""
-    found: Type | None = t.NULL
+    common: Type | None = t.NULL
     for part in parts:
-        found = None if found is None else t.unify(found, type_of(part))
-    return found
+        common = None if common is None else t.unify(common, type_of(part))
+    return common
 
 
 def as_type(w: Writer, scalar: n.Scalar, kind: Type, env: Env) -> str:

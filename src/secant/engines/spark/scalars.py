@@ -70,7 +70,7 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
         return _quotient(w, node, left, right) if node.op == "/" else f"({left} {node.op} {right})"
     sides = type_of(node.left).kind, type_of(node.right).kind
     if {"DATE", "TIMESTAMP", "INTERVAL"} & {*sides, result.kind}:
-        return times.moved(w, node, env)
+        return times.shifted(w, node, env)
     if result.kind == "INTEGER":
         return _whole_result(w, node, env)
     left, right = write(w, node.left, env), write(w, node.right, env)
@@ -150,15 +150,15 @@ def _in_list(w: Writer, node: n.InList, env: Env) -> str:
 
 def _escaped(pattern: str, escape: str) -> str:
     """Write a pattern for Spark, where a backslash stands before %, _ and itself, and before nothing else."""
-    found, after = "", False
+    text, after = "", False
     for character in pattern:
         if character == escape and not after:
             after = True
             continue
         signs = "%_\\" if after else "\\"
-        found += f"\\{character}" if character in signs else character
+        text += f"\\{character}" if character in signs else character
         after = False
-    return found
+    return text
 
 
 @rule(n.Like)
@@ -197,11 +197,11 @@ def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
     text = write(w, node.operand, env)
     if all(_strict(part) for part in n.walk(node.operand)):
         return text
-    found = conditions(w, node.operand, env, _own)
-    if not found:
+    failures = conditions(w, node.operand, env, _own)
+    if not failures:
         return text
-    asked = " ".join(f"WHEN {c} THEN NULL" for c in found)
-    return f"CASE {asked} ELSE {text} END"
+    branches = " ".join(f"WHEN {c} THEN NULL" for c in failures)
+    return f"CASE {branches} ELSE {text} END"
 
 
 _STRICT = (n.Column, n.Outer, n.Literal, n.Arithmetic, n.Negate, n.Cast, n.Extract, n.Compare)
@@ -332,8 +332,8 @@ def _quantile(w: Writer, node: n.Aggregation, kind: Type, env: Env) -> str:
         x = double(w, node.argument, env)
         return f"percentile_cont({float(which)!r}D) WITHIN GROUP (ORDER BY {x})"
     x = write(w, node.argument, env)
-    place = f"(count({x}) * {which.numerator} + {which.denominator - 1}) div {which.denominator}"
-    return f"element_at(array_sort(collect_list({x})), CAST(greatest({place}, 1) AS INT))"
+    position = f"(count({x}) * {which.numerator} + {which.denominator - 1}) div {which.denominator}"
+    return f"element_at(array_sort(collect_list({x})), CAST(greatest({position}, 1) AS INT))"
 
 
 _FINEST = 10**6
@@ -352,7 +352,7 @@ def _typed_conditions(plan: n.Relation) -> n.Relation:
     return transform(plan, change, n.Branch)
 
 
-def asked_after_joins(plan: n.Relation) -> n.Relation:
+def conditions_after_joins(plan: n.Relation) -> n.Relation:
     """Move conditions with a subquery out of joins, where Spark takes none, to the rows that the join gives."""
 
     def change(node: n.Node) -> n.Node:
@@ -362,8 +362,8 @@ def asked_after_joins(plan: n.Relation) -> n.Relation:
         later = [part for part in parts if n.has_subquery(part)]
         if not later:
             return node
-        kept = [part for part in parts if part not in later]
-        joined = replace(node, condition=_all(kept) if kept else None)
+        conjuncts = [part for part in parts if part not in later]
+        joined = replace(node, condition=_all(conjuncts) if conjuncts else None)
         return n.Filter(joined, _all(later))
 
     return transform(plan, change, n.Join)
@@ -411,11 +411,11 @@ def _equated(part: n.Scalar) -> list[tuple[n.Column, n.Outer]]:
 def _nearer(part: n.Scalar, near: dict[str, n.Column]) -> n.Scalar:
     """Put columns of a filter in the place of outer ones, inside of its subqueries only."""
     relations = [node for node in n.walk(part) if isinstance(node, n.Relation)]
-    taken = {field.name for relation in relations for field in fields_of(relation)}
+    names = {field.name for relation in relations for field in fields_of(relation)}
 
     def change(node: n.Node) -> n.Node:
         own = near.get(node.name) if isinstance(node, n.Outer) else None
-        if own is None or own.name in taken:
+        if own is None or own.name in names:
             return node
         return n.Outer(own.name, own.type)
 
@@ -423,15 +423,15 @@ def _nearer(part: n.Scalar, near: dict[str, n.Column]) -> n.Scalar:
     def visit(node: n.Node) -> n.Node:
         return transform(node, change) if isinstance(node, n.Relation) else n.rebuild(node, visit)
 
-    found = visit(part)
-    assert isinstance(found, n.Scalar)
-    return found
+    rewritten = visit(part)
+    assert isinstance(rewritten, n.Scalar)
+    return rewritten
 
 
 OPTIMIZE: tuple[Pass, ...] = (
     _typed_conditions,  # a NULL in the place of a condition has to have the type of one
     seen_from_near,  # a subquery sees columns of the query right around it, of none further out
-    asked_after_joins,  # a join takes no condition with a subquery
+    conditions_after_joins,  # a join takes no condition with a subquery
 )
 """What Spark needs to take a plan at all."""
 

@@ -20,13 +20,13 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from secant.engines.backend import Known, changed, failed, most_rows, not_accepted
+from secant.engines.backend import PublicRows, changed, failed, most_rows, not_accepted
 from secant.engines.calendar import day, moment
 from secant.engines.connections import Connections
 from secant.engines.dialect import Dialect
-from secant.engines.spark.catalog import Kept, columns_of, files_below, read_catalog
+from secant.engines.spark.catalog import StoredTable, columns_of, files_below, read_catalog
 from secant.engines.spark.scalars import SPARK
-from secant.engines.spark.text import spelled
+from secant.engines.spark.text import in_spark_syntax
 from secant.engines.watch import watched
 from secant.errors import BackendError, UsageError, over_limit
 from secant.policy.policy import USUAL, Limits
@@ -94,14 +94,14 @@ class SparkQuestion:
     def __init__(
         self,
         server: Any,
-        known: Callable[[], Catalog],
+        catalog: Callable[[], Catalog],
         compare: Callable[[], None],
         limits: Limits,
         dialect: Dialect,
     ) -> None:
         self._server, self._limits = server, limits
-        self.catalog, self.confirm, self.dialect = known, compare, dialect
-        self.known: Known = {}
+        self.catalog, self.confirm, self.dialect = catalog, compare, dialect
+        self.known: PublicRows = {}
 
     def keep(self, statement: str) -> str | None:
         """Keep nothing: the server is only read."""
@@ -111,14 +111,14 @@ class SparkQuestion:
         """Let the server plan the statement without running it."""
 
         def plan() -> str:
-            made = self._server.sql(spelled(statement))
-            return str(made._explain_string(mode="simple"))
+            frame = self._server.sql(in_spark_syntax(statement))
+            return str(frame._explain_string(mode="simple"))
 
         try:
-            told = asked(self._server, plan, self._limits.seconds + _SLACK)
+            plan_text = call_within(self._server, plan, self._limits.seconds + _SLACK)
         except _FAILURES:
             raise not_accepted() from None
-        if "Error occurred during query planning" in told:
+        if "Error occurred during query planning" in plan_text:
             raise not_accepted()
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
@@ -126,24 +126,24 @@ class SparkQuestion:
         most = most_rows(self._limits)
 
         def fetch() -> list[tuple[object, ...]] | None:
-            found: list[tuple[object, ...]] = []
-            query = self._server.sql(spelled(statement))
+            fetched: list[tuple[object, ...]] = []
+            query = self._server.sql(in_spark_syntax(statement))
             client = self._server.client
             plan = query._plan.to_proto(client)
             for part in client.to_table_as_iterator(plan, {}):
                 if isinstance(part, pa.Table):
-                    found += python_rows(part)
-                if len(found) > most:
+                    fetched += python_rows(part)
+                if len(fetched) > most:
                     return None
-            return found
+            return fetched
 
         try:
-            found = asked(self._server, fetch, self._limits.seconds)
+            rows = call_within(self._server, fetch, self._limits.seconds)
         except _FAILURES:
             raise failed() from None
-        if found is None:
+        if rows is None:
             raise over_limit()
-        return found
+        return rows
 
 
 class SparkBackend:
@@ -161,7 +161,7 @@ class SparkBackend:
         try:
             with self._servers.opening() as server:
                 read = partial(read_catalog, server, schemas, folder, SPARK)
-                looked = asked(server, read, limits.seconds + _OPENING)
+                looked = call_within(server, read, limits.seconds + _OPENING)
         except _FAILURES:
             raise _unreachable() from None
         self._catalog, self.dialect, self._kept = looked
@@ -173,14 +173,21 @@ class SparkBackend:
     @contextmanager
     def session(self, tables: Collection[str] = ()) -> Iterator[SparkQuestion]:
         """Begin a question; when it ends, the files of its tables must be what they were."""
-        known = {table.name for name in tables if (table := self._catalog.table(name))}
-        kept = [self._kept[name] for name in sorted(known)]
+        names = {table.name for name in tables if (table := self._catalog.table(name))}
+        tables_read = [self._kept[name] for name in sorted(names)]
         with self._turns:
             server = self._servers.get()
-            before = self._looked(server, partial(self._begun, server, kept)) if kept else []
+            before = (
+                self._looked(server, partial(self._begun, server, tables_read))
+                if tables_read
+                else []
+            )
 
             def compare() -> None:
-                if kept and self._looked(server, partial(_state, server, kept)) != before:
+                if (
+                    tables_read
+                    and self._looked(server, partial(_state, server, tables_read)) != before
+                ):
                     raise changed("a table")
 
             yield SparkQuestion(server, self.catalog, compare, self._limits, self.dialect)
@@ -192,36 +199,36 @@ class SparkBackend:
 
     def _looked(self, server: Any, look: Callable[[], T]) -> T:
         try:
-            return asked(server, look, self._limits.seconds + _SLACK)
+            return call_within(server, look, self._limits.seconds + _SLACK)
         except _FAILURES:
             raise failed() from None
 
-    def _begun(self, server: Any, kept: list[Kept]) -> list[tuple[str, int, int]]:
+    def _begun(self, server: Any, tables: list[StoredTable]) -> list[tuple[str, int, int]]:
         """Let the server look again at the files of tables; these must have the columns that they had.
 
         Columns of a folder's tables are read from its files: where those are the ones that were looked at before, so
         are the columns.
         """
-        state = self._settled(server, kept)
+        state = self._settled(server, tables)
         seen = state == self._seen
-        for table in kept:
+        for table in tables:
             if table.listed:
-                server.sql(spelled(f"REFRESH TABLE {table.place}"))
+                server.sql(in_spark_syntax(f"REFRESH TABLE {table.place}"))
             elif seen:
                 continue
             offers = columns_of(server, table)
             now = tuple((name, offer.type) for name, offer in offers.items() if offer.type)
             if now != self._catalog.tables[table.name.lower()].columns:
                 raise changed("a table")
-        if not seen and _state(server, kept) != state:
+        if not seen and _state(server, tables) != state:
             raise changed("a table")
         self._seen = state
         return state
 
-    def _settled(self, server: Any, kept: list[Kept]) -> list[tuple[str, int, int]]:
+    def _settled(self, server: Any, tables: list[StoredTable]) -> list[tuple[str, int, int]]:
         """List files, once the last of them was written long enough ago for another write to leave a mark."""
         while True:
-            state = _state(server, kept)
+            state = _state(server, tables)
             newest = max((at for _, _, at in state), default=0) / 1e6
             if abs(time.time() - newest) > _STEP:
                 return state
@@ -258,11 +265,11 @@ def _stop(server: Any) -> None:
         server.client.close()
 
 
-def _state(server: Any, kept: list[Kept]) -> list[tuple[str, int, int]]:
-    return files_below(server, [table.folder for table in kept])
+def _state(server: Any, tables: list[StoredTable]) -> list[tuple[str, int, int]]:
+    return files_below(server, [table.folder for table in tables])
 
 
-def asked(server: Any, call: Callable[[], T], seconds: float) -> T:
+def call_within(server: Any, call: Callable[[], T], seconds: float) -> T:
     """Make a call at a server; whoever gives up, by time or by hand, ends what the server does for it."""
     tag = f"secant-{uuid.uuid4()}"
 
@@ -290,17 +297,17 @@ def _values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_timestamp(kind):
         micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
         return [None if m is None else moment(m) for m in micros]
-    found: list[object] = column.to_pylist()
+    values: list[object] = column.to_pylist()
     if pa.types.is_decimal(kind) and kind.precision < MAX_PRECISION and not kind.scale:
-        return [int(v) if isinstance(v, Decimal) else v for v in found]
-    return found
+        return [int(v) if isinstance(v, Decimal) else v for v in values]
+    return values
 
 
 def open_server(address: str, limits: Limits = USUAL) -> SparkBackend:
     """Open a source on Spark: what stands behind `spark:`."""
-    place, _, after = address.partition("?")
+    server, _, after = address.partition("?")
     own = dict(parse_qsl(after, keep_blank_values=True))
-    if not place.startswith("sc://") or not own.keys() <= {"schema", "parquet"} or len(own) > 1:
+    if not server.startswith("sc://") or not own.keys() <= {"schema", "parquet"} or len(own) > 1:
         raise UsageError(
             "USE-001",
             "the source on Spark is not understood",
@@ -308,7 +315,7 @@ def open_server(address: str, limits: Limits = USUAL) -> SparkBackend:
         )
     schemas = tuple(name for name in own.get("schema", "default").split(",") if name)
     return SparkBackend(
-        place, schemas=schemas or ("default",), folder=own.get("parquet"), limits=limits
+        server, schemas=schemas or ("default",), folder=own.get("parquet"), limits=limits
     )
 
 

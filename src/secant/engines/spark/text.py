@@ -11,17 +11,17 @@ import re
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
-def spelled(statement: str) -> str:
+def in_spark_syntax(statement: str) -> str:
     r"""Give a statement in Spark's spelling.
 
     >>> print(spelled('SELECT "a`b" FROM "t" WHERE "c" = \'it\'\'s \\ "x"\''))
     SELECT `a``b` FROM `t` WHERE `c` = 'it\'s \\ "x"'
     """
-    return _QUOTED.sub(_spelled, statement)
+    return _QUOTED.sub(_quoted, statement)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    mark, inside = found[0][0], found[0][1:-1]
+def _quoted(match: re.Match[str]) -> str:
+    mark, inside = match[0][0], match[0][1:-1]
     if mark == '"':
         return "`" + inside.replace('""', '"').replace("`", "``") + "`"
     return "'" + inside.replace("''", "'").replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -40,7 +40,7 @@ def seconds(moment: str) -> str:
     return f"unix_seconds(CAST({moment} AS TIMESTAMP_LTZ))"
 
 
-def moved(w: Writer, node: n.Arithmetic, env: Env) -> str:
+def shifted(w: Writer, node: n.Arithmetic, env: Env) -> str:
     """Write sums and differences of dates, days, moments and written intervals."""
     sides = type_of(node.left).kind, type_of(node.right).kind
     left, right = node.left, node.right
@@ -64,20 +64,20 @@ def moved(w: Writer, node: n.Arithmetic, env: Env) -> str:
 
 def _shifted(w: Writer, start: n.Scalar, op: str, interval: tuple[int, int, int], env: Env) -> str:
     months, days, micros = interval if op == "+" else tuple(-x for x in interval)
-    reach = abs(months) * 31 + abs(days) + abs(micros) // _DAY + 1
-    if reach > FAR // 10 or abs(micros) > 2**62:
+    days_moved = abs(months) * 31 + abs(days) + abs(micros) // _DAY + 1
+    if days_moved > FAR // 10 or abs(micros) > 2**62:
         raise refused("interval of thousands of years")
     moment = _moment(w, start, env)
     parts = [(months, "MONTH"), (days, "DAY")]
-    whole, rest = divmod(abs(micros), 1_000_000)
+    whole, remainder = divmod(abs(micros), 1_000_000)
     value = moment
     for amount, unit in parts:
         if amount:
             value = f"({value} {'+' if amount > 0 else '-'} INTERVAL '{abs(amount)}' {unit})"
     if micros:
-        value = f"({value} {'+' if micros > 0 else '-'} INTERVAL '{whole}.{rest:06}' SECOND)"
+        value = f"({value} {'+' if micros > 0 else '-'} INTERVAL '{whole}.{remainder:06}' SECOND)"
     day = f"unix_date(CAST({moment} AS DATE))"
-    return f"CASE WHEN {day} BETWEEN -{FAR - reach} AND {FAR - reach} THEN {value} END"
+    return f"CASE WHEN {day} BETWEEN -{FAR - days_moved} AND {FAR - days_moved} THEN {value} END"
 
 
 def extract(part: str, moment: str, kind: Type) -> str:
@@ -142,10 +142,10 @@ def full_years(w: Writer, node: n.Call, env: Env) -> str:
 
 def strftime(w: Writer, node: n.Call, env: Env) -> str:
     """Give a moment as text."""
-    moment, written = node.arguments
-    assert isinstance(written, n.Literal)
+    moment, pattern = node.arguments
+    assert isinstance(pattern, n.Literal)
     pieces = []
-    for part in FORMAT.findall(str(written.value)):
+    for part in FORMAT.findall(str(pattern.value)):
         shown = _SHOWN.get(part)
         pieces.append(shown if shown and part != "%%" else f"''{'%' if part == '%%' else part}''")
         if part == "'":

@@ -164,10 +164,10 @@ class Accountant:
         """
         allowed = exact_delta(delta)
         history = tuple(events)
-        found, reason = self._price(history, allowed, adaptive, distance, None)
-        if found is None:
+        total, reason = self._price(history, allowed, adaptive, distance, None)
+        if total is None:
             raise BudgetError("BUD-005", f"this history has no epsilon at this delta: {reason}")
-        return found
+        return total
 
     def fits(
         self,
@@ -189,14 +189,14 @@ class Accountant:
         epsilon, allowed = exact_epsilon(epsilon_budget), exact_delta(delta_budget)
         exceptional = exact_delta(gamma_budget, what="gamma")
         events = (*history, *new)
-        found, reason = self._price(events, allowed, adaptive, distance, epsilon)
-        if found is None:
+        total, reason = self._price(events, allowed, adaptive, distance, epsilon)
+        if total is None:
             return Decision(False, None, reason)
-        if found.gamma > exceptional:
-            return Decision(False, found, "the exceptional share exceeds what the budget allows")
-        if found.epsilon > epsilon or found.delta > allowed:
-            return Decision(False, found, "the total exceeds the budget")
-        return Decision(True, found)
+        if total.gamma > exceptional:
+            return Decision(False, total, "the exceptional share exceeds what the budget allows")
+        if total.epsilon > epsilon or total.delta > allowed:
+            return Decision(False, total, "the total exceeds the budget")
+        return Decision(True, total)
 
     def _price(
         self,
@@ -223,7 +223,7 @@ class Accountant:
             priced = self._adaptive(plain, delta, budget)
         else:  # either reading of concentrated releases is a theorem of its own (accounting.both)
             both = [self._fixed(view, delta) for view in _readings(plain)]
-            priced = min((found for found in both if found is not None), default=None)
+            priced = min((total for total in both if total is not None), default=None)
         if priced is None:
             return None, "no chosen theorem covers these releases within this delta"
         epsilon, used, theorem = priced

@@ -28,40 +28,40 @@ _MOST_TERMS = 200_000
 
 def advanced_first(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.advanced: √(2·ln(1/δ')·Σε²) + Σ ε·(e^ε - 1)."""
-    view, rest = approximate_view(counts), slack(counts, delta)
-    if not view or rest is None:
+    view, remaining = approximate_view(counts), slack(counts, delta)
+    if not view or remaining is None:
         return None
     with working_precision(PRECISION):
         drift = ball(0)
         for term in view:
             drift += ball(term.count * term.epsilon) * ball(term.epsilon).expm1()
-        return _finite(drift + (2 * _squares(view) * -ball(rest).log()).sqrt())
+        return _finite(drift + (2 * _squares(view) * -ball(remaining).log()).sqrt())
 
 
 def self_adaptive(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.self_adaptive: the least of Σε and two formulas, for equal and for unequal parameters."""
-    view, rest = approximate_view(counts), slack(counts, delta)
-    if not view or rest is None:
+    view, remaining = approximate_view(counts), slack(counts, delta)
+    if not view or remaining is None:
         return None
     with working_precision(PRECISION):
         drift = ball(0)
         for term in view:
             drift += ball(term.count * term.epsilon) * (ball(term.epsilon) / 2).tanh()
         variance = _squares(view)
-        second = drift + (2 * variance * -ball(rest).log()).sqrt()
-        inner = ball(1).exp() + variance.sqrt() / ball(rest)
+        second = drift + (2 * variance * -ball(remaining).log()).sqrt()
+        inner = ball(1).exp() + variance.sqrt() / ball(remaining)
         third = drift + (2 * variance * inner.log()).sqrt()
         first = exact_sum(term.count * term.epsilon for term in view)
-        found = [value for value in (_finite(second), _finite(third)) if value is not None]
-        return min([first, *found])
+        bounds = [value for value in (_finite(second), _finite(third)) if value is not None]
+        return min([first, *bounds])
 
 
 def advanced_second(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.optimal: the optimum for equal (ε, δ); None for unequal ones."""
-    view, rest = approximate_view(counts), slack(counts, delta)
-    if view is None or len(view) != 1 or rest is None or view[0].count > _MOST_TERMS:
+    view, remaining = approximate_view(counts), slack(counts, delta)
+    if view is None or len(view) != 1 or remaining is None or view[0].count > _MOST_TERMS:
         return None
-    return optimal_identical(view[0].epsilon, view[0].count, rest)
+    return optimal_identical(view[0].epsilon, view[0].count, remaining)
 
 
 def optimal_identical(epsilon: Fraction, count: int, delta: Fraction) -> Fraction:
@@ -78,17 +78,17 @@ def optimal_identical(epsilon: Fraction, count: int, delta: Fraction) -> Fractio
         other = mass * ball(-count * epsilon).exp()
         lower_odds_other = ball(epsilon).exp()
         head, other_head = ball(0), ball(0)
-        for taken in range(count // 2 + 1):
+        for index in range(count // 2 + 1):
             # Masses of the losses above the next stretch, under either database.
             head += mass
             other_head += other
-            level = count - 2 * (taken + 1)
+            level = count - 2 * (index + 1)
             reached = head - ball(max(0, level) * epsilon).exp() * other_head
             if not reached <= ball(delta):
                 # Here δ is crossed, or may be: solve; what is left of the stretch is at most ε.
                 solved = _finite(((head - ball(delta)) / other_head).log())
                 return max(Fraction(0), min(solved or count * epsilon, count * epsilon))
-            ratio = ball(Fraction(count - taken, taken + 1))
+            ratio = ball(Fraction(count - index, index + 1))
             mass *= ratio * lower_odds
             other *= ratio * lower_odds_other
         return Fraction(0)

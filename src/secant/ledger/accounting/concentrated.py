@@ -52,8 +52,8 @@ def _randomized_response(epsilon: Ball, order: Ball) -> Ball:
 
 def _laplace(epsilon: Ball, order: Ball) -> Ball:
     # ln(α/(2α-1)·e^((α-1)ε) + (α-1)/(2α-1)·e^(-αε)) / (α-1), likewise
-    rest = (order - 1) * (epsilon * (1 - 2 * order)).expm1() / (2 * order - 1)
-    return epsilon + rest.log1p() / (order - 1)
+    remainder = (order - 1) * (epsilon * (1 - 2 * order)).expm1() / (2 * order - 1)
+    return epsilon + remainder.log1p() / (order - 1)
 
 
 def _on_curve(leaf: RenyiEvent, order: Fraction) -> Fraction | None:
@@ -85,20 +85,22 @@ def from_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> Fracti
 
 def renyi(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.renyi: add divergences order by order, convert at the best order."""
-    rest, kept = slack(counts, delta), without_failures(counts)
-    if not kept or rest is None:
+    remaining, pure = slack(counts, delta), without_failures(counts)
+    if not pure or remaining is None:
         return None
-    return best_order(lambda order: composed_divergence(kept, order), rest, _listed_orders(kept))
+    return best_order(
+        lambda order: composed_divergence(pure, order), remaining, _listed_orders(pure)
+    )
 
 
 def zero_concentrated(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.zcdp: add ρ, where ε counts as ρ = ε²/2 and Gaussian noise as ρ = 1/(2σ²)."""
-    rest, kept = slack(counts, delta), without_failures(counts)
-    rhos = [(_rho(leaf), count) for leaf, count in kept.items()]
-    if not kept or rest is None or any(rho is None for rho, _ in rhos):
+    remaining, pure = slack(counts, delta), without_failures(counts)
+    rhos = [(_rho(leaf), count) for leaf, count in pure.items()]
+    if not pure or remaining is None or any(rho is None for rho, _ in rhos):
         return None
     rho = exact_sum(count * rho for rho, count in rhos if rho is not None)
-    return best_order(lambda order: order * rho, rest)
+    return best_order(lambda order: order * rho, remaining)
 
 
 def _rho(leaf: Leaf) -> Fraction | None:
@@ -128,30 +130,30 @@ def best_order(
         value = divergence(order)
         return None if value is None else from_renyi(order, value, delta)
 
-    def at(place: float) -> Fraction | None:
-        return epsilon(1 + Fraction(2.0**place))
+    def at(exponent: float) -> Fraction | None:
+        return epsilon(1 + Fraction(2.0**exponent))
 
-    def size(found: Fraction | None) -> float:
-        return math.inf if found is None else float(found)
+    def size(bound: Fraction | None) -> float:
+        return math.inf if bound is None else float(bound)
 
     # Golden section over log2(α - 1): the function is unimodal for the families that are known.
     left, right = -13.0, 50.0
     inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
     low, high = at(inner), at(outer)
-    found = [low, high, *(epsilon(order) for order in listed)]
+    values = [low, high, *(epsilon(order) for order in listed)]
     for _ in range(_STEPS):
         # Beyond the last listed order nothing is known: that side is never the better one.
         if high is None or size(low) <= size(high):
             right, outer, high = outer, inner, low
             inner = right - _GOLDEN * (right - left)
             low = at(inner)
-            found.append(low)
+            values.append(low)
         else:
             left, inner, low = inner, outer, high
             outer = left + _GOLDEN * (right - left)
             high = at(outer)
-            found.append(high)
-    return min((value for value in found if value is not None), default=None)
+            values.append(high)
+    return min((value for value in values if value is not None), default=None)
 
 
 def gaussian(counts: Tally, delta: Fraction) -> Fraction | None:

@@ -40,8 +40,8 @@ def dp_accounting_epsilon(
         part = part.self_compose(count) if count > 1 else part
         whole = part if whole is None else whole.compose(part)
     assert whole is not None
-    found = float(whole.get_epsilon_for_delta(float(delta)))
-    return Fraction(found) * (1 + Fraction(_NUDGE)) if math.isfinite(found) else None
+    epsilon = float(whole.get_epsilon_for_delta(float(delta)))
+    return Fraction(epsilon) * (1 + Fraction(_NUDGE)) if math.isfinite(epsilon) else None
 
 
 def _interval(counts: Tally) -> float:

@@ -157,17 +157,17 @@ def odometer(counts: Tally, *, delta: Fraction, share: Fraction) -> tuple[Fracti
     It is no (ε, δ) fixed in advance: the reading itself depends on the answers. None if it cannot
     be read, or if the releases' own δ exceed their part.
     """
-    kept, own = without_failures(by_rho(counts)), own_deltas(counts)
+    pure, own = without_failures(by_rho(counts)), own_deltas(counts)
     aside = delta * share
     if own > delta - aside:
         return None
     readings: list[tuple[Fraction, str]] = []
-    sum_of_all = _basic_reading(kept, Fraction(0), Fraction(0))
+    sum_of_all = _basic_reading(pure, Fraction(0), Fraction(0))
     if sum_of_all is not None:
         readings.append((sum_of_all, "accounting.filter_basic"))
     if aside > 0:
         for order in ODOMETER_ORDERS:
-            total = composed_divergence(kept, order)
+            total = composed_divergence(pure, order)
             if total is not None:
                 readings.append((_exceeded_at_no_time(order, total, aside), "accounting.odometer"))
     return min(readings, default=None)

@@ -51,14 +51,14 @@ class Losses:
 
 def loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
     """accounting.loss: convolve the losses of all releases, then read off ε where δ is met."""
-    rest, kept = slack(counts, delta), without_failures(counts)
-    if not kept or rest is None or rest < _SMALLEST_SLACK or not _supported(kept):
+    remaining, pure = slack(counts, delta), without_failures(counts)
+    if not pure or remaining is None or remaining < _SMALLEST_SLACK or not _supported(pure):
         return None
-    step = _grid_step(kept, rest)
-    cut = float(rest) * _CUT / (2 * _convolutions(kept))
+    step = _grid_step(pure, remaining)
+    cut = float(remaining) * _CUT / (2 * _convolutions(pure))
     whole: Losses | None = None
     shift = 0.0
-    for leaf, count in kept.items():
+    for leaf, count in pure.items():
         if isinstance(leaf, GaussianEvent):
             shift += float(count / leaf.noise_multiplier**2) * (1 + 8 * _UNIT)
             continue
@@ -72,7 +72,7 @@ def loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
         part = _gaussian(math.sqrt(shift) * (1 + 4 * _UNIT), step, cut)
         whole = part if whole is None else _convolve(whole, part, cut)
     assert whole is not None
-    return _epsilon(whole, step, float(rest) * (1 - 4 * _UNIT))
+    return _epsilon(whole, step, float(remaining) * (1 - 4 * _UNIT))
 
 
 def _supported(counts: Tally) -> bool:
@@ -92,14 +92,14 @@ def _convolutions(counts: Tally) -> int:
     )
 
 
-def _grid_step(counts: Tally, rest: Fraction) -> float:
+def _grid_step(counts: Tally, remaining: Fraction) -> float:
     """Choose the grid by parameters only; any choice is sound, this one is accurate enough."""
-    variance, splits, reach = 0.0, 0.0, 0.0  # no loss is larger than `reach`
+    variance, splits, magnitude = 0.0, 0.0, 0.0  # no loss is larger than `magnitude`
     for leaf, count in counts.items():
         if isinstance(leaf, GaussianEvent):
             variance += float(count / leaf.noise_multiplier**2)
             splits += 1
-            reach = math.inf
+            magnitude = math.inf
             continue
         assert isinstance(leaf, PureEvent | LaplaceEvent)
         epsilon = float(leaf.epsilon)
@@ -107,17 +107,17 @@ def _grid_step(counts: Tally, rest: Fraction) -> float:
         variance += count * (epsilon / math.cosh(min(epsilon, 600.0) / 2)) ** 2
         levels = _levels(count)
         splits += (levels + 1) * count / 4**levels if isinstance(leaf, LaplaceEvent) else 1
-        reach += count * epsilon
-    found = [self_adaptive(counts, rest), zero_concentrated(counts, rest)]
-    sizes = [float(value) for value in found if value is not None and value > 0]
+        magnitude += count * epsilon
+    bounds = [self_adaptive(counts, remaining), zero_concentrated(counts, remaining)]
+    sizes = [float(value) for value in bounds if value is not None and value > 0]
     size = min(sizes, default=math.sqrt(variance))  # none: δ is so large that ε is near 0
     by_variance = math.sqrt(8 * _ACCURACY * variance / splits)
     # Few releases have few losses, which want a finer grid than their variance asks for.
     finest = size / (4096 if sum(counts.values()) < 64 else 1024)
     step = max(_ACCURACY * size / splits, min(by_variance, finest))
     # Both tails are cut near this many deviations; the row between them must stay short.
-    spread = math.sqrt(2 * variance * (math.log(1 / float(rest)) + 16))
-    step = max(step, 2 * min(spread, reach) / _MOST_CELLS)
+    spread = math.sqrt(2 * variance * (math.log(1 / float(remaining)) + 16))
+    step = max(step, 2 * min(spread, magnitude) / _MOST_CELLS)
     # A step of 20 bits makes every grid point an exact float.
     mantissa, exponent = math.frexp(step)
     return math.ldexp(math.ceil(mantissa * 2**20), exponent - 20)
@@ -155,8 +155,8 @@ def _randomized_responses(epsilon: Fraction, count: int, step: float) -> Losses:
     masses[:mode] = np.cumprod(1 / ratios[:mode][::-1])[::-1]
     masses = masses / masses.sum() * (1 + 16 * (count + 4) * _UNIT)
     losses = (count - 2 * np.arange(count + 1, dtype=np.float64)) * size
-    kept = masses > _UNDERFLOW / (count + 1)
-    return _split(losses[kept], masses[kept], step)
+    significant = masses > _UNDERFLOW / (count + 1)
+    return _split(losses[significant], masses[significant], step)
 
 
 def _laplace(epsilon: Fraction, step: float) -> Losses:
@@ -184,16 +184,16 @@ def _laplace(epsilon: Fraction, step: float) -> Losses:
 
 def _gaussian(shift: float, step: float, cut: float) -> Losses:
     """Losses of one Gaussian release: normal with mean μ²/2 and deviation μ, tails cut upward."""
-    reach = math.sqrt(2 * math.log(1 / cut)) + 1
-    first = math.floor((shift**2 / 2 - reach * shift) / step)
-    last = math.ceil((shift**2 / 2 + reach * shift) / step)
+    width = math.sqrt(2 * math.log(1 / cut)) + 1
+    first = math.floor((shift**2 / 2 - width * shift) / step)
+    last = math.ceil((shift**2 / 2 + width * shift) / step)
     points = np.arange(first, last + 1, dtype=np.float64) * step
     standard = points / shift - shift / 2
     masses = _normal_masses(standard)
     # The same cells under the other database, where the loss has mean -μ²/2.
     other = _normal_masses(standard + shift)
     # A difference of two normal probabilities loses shift/step digits, the share 1/step more.
-    loss = 32 * _UNIT * (shift + reach + 1) ** 2 * (shift / step + 1)
+    loss = 32 * _UNIT * (shift + width + 1) ** 2 * (shift / step + 1)
     with np.errstate(all="ignore"):
         other = other * np.exp(points[:-1])
         share = (1 - other / masses) / -math.expm1(-step) + 4 * loss * (1 + 1 / step)
@@ -229,8 +229,8 @@ def _convolve(left: Losses, right: Losses, cut: float) -> Losses:
     places = np.flatnonzero(right.masses)
     if len(places) <= 16:
         row = np.zeros(len(left.masses) + len(right.masses) - 1)
-        for place in places:
-            row[place : place + len(left.masses)] += left.masses * right.masses[place]
+        for index in places:
+            row[index : index + len(left.masses)] += left.masses * right.masses[index]
         terms = len(places)
     else:
         row = np.convolve(left.masses, right.masses)
@@ -240,11 +240,11 @@ def _convolve(left: Losses, right: Losses, cut: float) -> Losses:
     low = int(np.searchsorted(np.cumsum(row), cut, side="right"))
     low, stop = min(low, len(row) - 1), max(len(row) - high, 1)
     low = min(low, stop - 1)
-    kept = row[low:stop].copy()
-    kept[0] += float(row[:low].sum()) * (1 + len(row) * _UNIT)
+    masses = row[low:stop].copy()
+    masses[0] += float(row[:low].sum()) * (1 + len(row) * _UNIT)
     infinite += float(row[stop:].sum()) * (1 + len(row) * _UNIT)
     total = left.terms + right.terms + terms + 4
-    return Losses(left.first + right.first + low, kept, infinite, total)
+    return Losses(left.first + right.first + low, masses, infinite, total)
 
 
 def _levels(count: int) -> int:

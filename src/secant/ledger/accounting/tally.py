@@ -87,32 +87,32 @@ def by_rho(counts: Tally) -> dict[Leaf, int]:
 
 
 def _read_as(counts: Tally, reading: Callable[[ConcentratedEvent], Leaf]) -> dict[Leaf, int]:
-    kept: dict[Leaf, int] = {}
+    leaves: dict[Leaf, int] = {}
     for leaf, count in counts.items():
         if isinstance(leaf, ConcentratedEvent):
             leaf = reading(leaf)
-        kept[leaf] = kept.get(leaf, 0) + count
-    return kept
+        leaves[leaf] = leaves.get(leaf, 0) + count
+    return leaves
 
 
 def without_failures(counts: Tally) -> dict[Leaf, int]:
     """Replace every (ε, δ) release by the ε release that it is when it does not fail (accounting.split)."""
-    kept: dict[Leaf, int] = {}
+    leaves: dict[Leaf, int] = {}
     for leaf, count in counts.items():
         if isinstance(leaf, ApproximateEvent):
             leaf = PureEvent(leaf.epsilon)
-        kept[leaf] = kept.get(leaf, 0) + count
-    return kept
+        leaves[leaf] = leaves.get(leaf, 0) + count
+    return leaves
 
 
 def on_good_databases(counts: Tally) -> dict[Leaf, int]:
     """Replace every random-DP release by its promise outside the exceptional share (accounting.random)."""
-    kept: dict[Leaf, int] = {}
+    leaves: dict[Leaf, int] = {}
     for leaf, count in counts.items():
         if isinstance(leaf, RandomEvent):
             leaf = ApproximateEvent(leaf.epsilon, leaf.delta)
-        kept[leaf] = kept.get(leaf, 0) + count
-    return kept
+        leaves[leaf] = leaves.get(leaf, 0) + count
+    return leaves
 
 
 def exact_sum(values: Iterable[Fraction]) -> Fraction:
@@ -155,10 +155,10 @@ def slack(counts: Tally, delta: Fraction) -> Fraction | None:
     return left if left > 0 else None
 
 
-def total_delta(counts: Tally, rest: Fraction) -> Fraction:
+def total_delta(counts: Tally, remaining: Fraction) -> Fraction:
     """Give 1 - (1-δ')·∏(1-δᵢ), rounded up: what ERRATA 1.25 puts in the misprint's place."""
     with working_precision(PRECISION):
-        return min(Fraction(1), upward(-(ball(-rest).log1p() + failures(counts)).expm1()))
+        return min(Fraction(1), upward(-(ball(-remaining).log1p() + failures(counts)).expm1()))
 
 
 def upward(value: Ball) -> Fraction:

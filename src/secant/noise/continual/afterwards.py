@@ -28,7 +28,7 @@ def revised(
         # as many outputs as steps: there is nothing to weigh
         return way.series(released, until, since, level)
     ends_level(level)
-    found: list[Point] = []
+    points: list[Point] = []
     total = 0.0
     carried: list[Kind] = []
     for part, steps in way.parts(until):
@@ -40,7 +40,7 @@ def revised(
         for t in range(max(1, since - part.start), steps + 1):
             single, prefix = (_kinds(part, tree, steps, t, only) for only in (True, False))
             increment = _estimate(float(values[t - 1]), single, level)
-            found.append(
+            points.append(
                 Point(
                     part.start + t,
                     increment,
@@ -50,7 +50,7 @@ def revised(
             )
         total = float(running[-1])
         carried = carried + _kinds(part, tree, steps, steps, False)
-    return tuple(found)
+    return tuple(points)
 
 
 def _estimate(value: float, kinds: list[Kind], level: float) -> Estimate:

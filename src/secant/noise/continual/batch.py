@@ -25,16 +25,16 @@ NOTHING = 1e-12
 
 def blocks(tree: Tree, values: Sequence[int]) -> list[int]:
     """Give the sums of all complete blocks, level by level: what noise is added to."""
-    found: list[int] = []
+    sums: list[int] = []
     running = [0, *accumulate(values)]
     for level in range(tree.levels):
         size = tree.block(level)
         ends = range(0, len(values) + 1, size)
-        found += [running[high] - running[low] for low, high in pairwise(ends)]
-    return found
+        sums += [running[high] - running[low] for low, high in pairwise(ends)]
+    return sums
 
 
-def moved(tree: Tree, size: Fraction, squared: Fraction) -> tuple[Fraction, Fraction]:
+def change_of_blocks(tree: Tree, size: Fraction, squared: Fraction) -> tuple[Fraction, Fraction]:
     """Give the size and the squared length that all blocks together move by, from those of the steps.
 
     Rests on continual.batch.
@@ -89,7 +89,7 @@ def noises_of(tree: Tree, steps: int, weights: Mapping[int, float]) -> Counter[f
     b, (_, own) = tree.branching, tree.shares()
     below = [tree.noises(level) for level in range(tree.levels)]
     ends = sorted(weights)
-    found: Counter[float] = Counter()
+    weighted: Counter[float] = Counter()
 
     def mean(start: int, size: int) -> float:
         """Average the weights of the steps of a block."""
@@ -100,9 +100,9 @@ def noises_of(tree: Tree, steps: int, weights: Mapping[int, float]) -> Counter[f
         size = tree.block(level)
         if not any(start < t < start + size for t in ends):
             if abs(weight) > NOTHING:  # all steps of the block weigh the same
-                found.update({weight * w: count for w, count in below[level]})
+                weighted.update({weight * w: count for w, count in below[level]})
             return
-        found[weight * own[level]] += 1
+        weighted[weight * own[level]] += 1
         size //= b
         for at in range(start, start + b * size, size):
             inside = mean(at, size)
@@ -113,7 +113,7 @@ def noises_of(tree: Tree, steps: int, weights: Mapping[int, float]) -> Counter[f
             break
         whole = mean(start, tree.block(level))
         visit(level, start, whole, whole)
-    return found
+    return weighted
 
 
 def _largest(tree: Tree, steps: int) -> Iterator[tuple[int, int]]:
@@ -176,7 +176,7 @@ def _variance(tree: Tree, steps: int, t: int) -> float:
 def _single(tree: Tree) -> float:
     """Give the variance of one step in a largest block."""
     b, (variances, _) = tree.branching, tree.shares()
-    found = variances[-1] / tree.block(tree.levels - 1) ** 2
+    variance = variances[-1] / tree.block(tree.levels - 1) ** 2
     for level in range(tree.levels - 1):
-        found += variances[level] * (1 - 1 / b) / tree.block(level) ** 2
-    return found
+        variance += variances[level] * (1 - 1 / b) / tree.block(level) ** 2
+    return variance

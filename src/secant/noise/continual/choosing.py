@@ -63,13 +63,13 @@ class Choice:
 def choose(facts: StreamFacts) -> Choice:
     """Give the way with the least mean, or largest, error of what is shown."""
     laws: tuple[LawName, ...] = ("laplace", "normal") if facts.delta else ("laplace",)
-    found = [
+    candidates = [
         (way, _candidate(way)) for law in laws for name in NAMES if (way := best(facts, law, name))
     ]
     # The binary tree is there to be compared with: a tree with least squares is never worse.
-    serious = [pair for pair in found if pair[0].name != "binary"]
+    serious = [pair for pair in candidates if pair[0].name != "binary"]
     chosen = min(serious, key=lambda pair: _loss(facts, pair[1].mean, pair[1].largest))[0]
-    return Choice(chosen, tuple(candidate for _, candidate in found))
+    return Choice(chosen, tuple(candidate for _, candidate in candidates))
 
 
 def as_it_is(facts: StreamFacts) -> Choice:
@@ -100,11 +100,11 @@ def best(facts: StreamFacts, law: LawName, name: str) -> Mechanism | None:
 
 def _design(facts: StreamFacts, law: LawName, name: str, length: int | None) -> Design | None:
     """Give the best design of one name for so many steps."""
-    found = [
+    losses = [
         (_loss(facts, *_judge(facts, law, design, length)), i, design)
         for i, design in enumerate(_designs(facts, law, name, length))
     ]
-    return min(found, key=lambda f: f[:2])[2] if found else None
+    return min(losses, key=lambda f: f[:2])[2] if losses else None
 
 
 def _designs(facts: StreamFacts, law: LawName, name: str, length: int | None) -> Iterator[Design]:
@@ -145,12 +145,12 @@ def _units(design: Design, length: int | None, shows: Shows) -> tuple[float, flo
     """Give the mean, the largest and the last variance of what is shown, in units of one noise."""
     width = width_of(shows)
     if isinstance(design, Encoder):
-        found = np.cumsum(design.lagged(width) ** 2)
-        return float(found.mean()), float(found.max()), float(found[-1])
+        squares = np.cumsum(design.lagged(width) ** 2)
+        return float(squares.mean()), float(squares.max()), float(squares[-1])
     high = _looked_at(length, width)
     low = np.zeros_like(high) if width is None else np.maximum(high - width, 0)
-    found = design.variances(low, high)
-    return float(found.mean()), float(found.max()), float(found[-1])
+    squares = design.variances(low, high)
+    return float(squares.mean()), float(squares.max()), float(squares[-1])
 
 
 def _looked_at(length: int | None, width: int | None) -> Wholes:
@@ -177,13 +177,13 @@ def _candidate(way: Mechanism) -> Candidate:
 
 def _parameters(way: Mechanism) -> str:
     """Say in words what a way does."""
-    words = [_words(design) for design in way.designs[: JUDGED if way.epochs else 1]]
-    if not way.epochs or len(set(words)) == 1:
-        return words[0]
-    return "epochs of 10, 100, 1000, … steps: " + "; ".join(words) + "; …"
+    descriptions = [_description(design) for design in way.designs[: JUDGED if way.epochs else 1]]
+    if not way.epochs or len(set(descriptions)) == 1:
+        return descriptions[0]
+    return "epochs of 10, 100, 1000, … steps: " + "; ".join(descriptions) + "; …"
 
 
-def _words(design: Design) -> str:
+def _description(design: Design) -> str:
     if isinstance(design, Encoder):
         return f"whole coefficients, {design.length} steps"
     if design.levels == 1:

@@ -12,7 +12,7 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.noise.continual.levels import number
-from secant.noise.continual.records import Moved, Output
+from secant.noise.continual.records import Change, Output
 from secant.numeric.arrays import Floats, np
 from secant.records import frozen
 
@@ -42,16 +42,16 @@ class Encoder:
             f"e:{start + step}", start + 1, start + step, coefficients(self.length, self.fineness)
         )
 
-    def squared(self, moved: Moved) -> int:
+    def squared(self, change: Change) -> int:
         """Bound the squared length of what is moved, in proportion to the sum of sizes (continual.encoder)."""
-        steps = min(self.length, -(-moved.size // moved.each))
+        steps = min(self.length, -(-change.size // change.each))
         one, row = lags(self, 1)[0], _row(self._lags(steps), steps)
-        return moved.size * min(moved.size * one, moved.each * row)
+        return change.size * min(change.size * one, change.each * row)
 
-    def least_squared(self, moved: Moved) -> int:
+    def least_squared(self, change: Change) -> int:
         """The same for one encoder that sees all of the move: it may be smaller."""
-        most = moved.within(self.length) or self.length
-        return min(self.squared(moved), moved.squared * _row(self._lags(most), most))
+        most = change.within(self.length) or self.length
+        return min(self.squared(change), change.squared * _row(self._lags(most), most))
 
     def _lags(self, steps: int) -> tuple[int, ...]:
         return lags(self, steps // 2 + 1)
@@ -86,12 +86,12 @@ class Encoder:
 @lru_cache(maxsize=16)
 def coefficients(length: int, fineness: int) -> tuple[int, ...]:
     """Give round(fineness·c_j), c_0 = 1, c_j = c_(j-1)·(2j-1)/(2j); they never rise."""
-    found, c = [], 1.0
+    rounded, c = [], 1.0
     for j in range(length):
         if j:
             c *= (2 * j - 1) / (2 * j)
-        found.append(round(fineness * c))
-    return tuple(found)
+        rounded.append(round(fineness * c))
+    return tuple(rounded)
 
 
 @lru_cache(maxsize=16)
@@ -103,9 +103,9 @@ def decoding(encoder: Encoder) -> Floats:
     back[-1] = 1 / c[0]
     for j in range(1, length):
         back[length - 1 - j] = -np.dot(c[1 : j + 1], back[length - j :]) / c[0]
-    found = back[::-1].copy()
-    found.flags.writeable = False
-    return found
+    inverse = back[::-1].copy()
+    inverse.flags.writeable = False
+    return inverse
 
 
 @lru_cache(maxsize=64)

@@ -95,7 +95,7 @@ def half_widths(kinds: Sequence[Kind], counts: Wholes, level: float = LEVEL) -> 
     """Give for each column of counts, which says how many of each kind an error consists of, how far it reaches."""
     columns, back = np.unique(counts, axis=1, return_inverse=True)
     deviations = np.sqrt(np.array([kind.variance for kind in kinds]) @ columns)
-    found = np.zeros(columns.shape[1])
+    widths = np.zeros(columns.shape[1])
     shelves = np.ceil(np.log2(np.maximum(deviations, LEAST)) * 4)
     for shelf in np.unique(shelves[deviations > 0]):
         top = float(2 ** (shelf / 4))
@@ -104,11 +104,11 @@ def half_widths(kinds: Sequence[Kind], counts: Wholes, level: float = LEVEL) -> 
         falls = np.array([kind.fall(waves) for kind in kinds])
         for start in range(0, len(here), ROWS):
             rows = here[start : start + ROWS]
-            found[rows] = _solve(*_terms(columns[:, rows], falls, kernel, waves), top, level)
+            widths[rows] = _solve(*_terms(columns[:, rows], falls, kernel, waves), top, level)
     # An error that is a whole number lies beyond an end only if it lies beyond the whole number below it.
     broken = np.array([any(w % 1 for w, _ in kind.weights) for kind in kinds])
     whole = ~(columns[broken] > 0).any(axis=0)
-    return np.where(whole, np.floor(found), found)[back.ravel()]
+    return np.where(whole, np.floor(widths), widths)[back.ravel()]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -129,10 +129,10 @@ def half_width(kinds: tuple[Kind, ...], level: float = LEVEL) -> float:
     # what is spread most thins out the waves first
     for (noise, weight), count in sorted(classes.items(), key=lambda c: -c[1] * c[0][1]):
         logs = logs + count * _fall(noise, weight * waves)
-        kept = logs > least
-        logs, waves = logs[kept], waves[kept]
-    found = float(_solve(np.exp(logs)[None, :], waves, top, level)[0])
-    return found if any(weight % 1 for _, weight in classes) else math.floor(found)
+        large = logs > least
+        logs, waves = logs[large], waves[large]
+    width = float(_solve(np.exp(logs)[None, :], waves, top, level)[0])
+    return width if any(weight % 1 for _, weight in classes) else math.floor(width)
 
 
 def _circle(top: float) -> float:
@@ -154,9 +154,9 @@ def _terms(counts: Wholes, falls: Floats, kernel: Floats, waves: Floats) -> tupl
     """Give the terms of the series of each column that count, and their wave numbers."""
     # falls are negative: with the least counts of all columns terms are largest
     most = np.exp(counts.min(axis=1).astype(np.float64) @ falls) * kernel
-    kept = np.flatnonzero(most * len(waves) > SLIP / 2)
-    terms = np.exp(counts.T.astype(np.float64) @ falls[:, kept]) * kernel[kept]
-    return terms, waves[kept]
+    relevant = np.flatnonzero(most * len(waves) > SLIP / 2)
+    terms = np.exp(counts.T.astype(np.float64) @ falls[:, relevant]) * kernel[relevant]
+    return terms, waves[relevant]
 
 
 def _solve(terms: Floats, waves: Floats, top: float, level: float) -> Floats:
@@ -174,6 +174,6 @@ def _solve(terms: Floats, waves: Floats, top: float, level: float) -> Floats:
     return high + SMOOTH * top
 
 
-def normal_reach(deviations: Floats, spreads: Floats, level: float = LEVEL) -> Floats:
+def normal_half_widths(deviations: Floats, spreads: Floats, level: float = LEVEL) -> Floats:
     """Give half widths of sums of rounded normal noises, each of which is within half a step of a normal one."""
     return float(reach(GaussianLaw(), Fraction(level))) * deviations + spreads / 2

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from secant.errors import UsageError
-from secant.noise.continual.records import Moved, Output
+from secant.noise.continual.records import Change, Output
 from secant.numeric.arrays import Floats, Wholes, np
 from secant.records import frozen
 
@@ -44,22 +44,23 @@ class Tree:
             first, last = start + step - size + 1, start + step
             yield Output(f"{level}:{first}-{last}", first, last)
 
-    def squared(self, moved: Moved) -> int:
+    def squared(self, change: Change) -> int:
         """Bound the squared length that all blocks together move by, of any part of what is moved (continual.levels).
 
         It is a product with the sum of sizes, so that parts of a move in several trees add up.
         """
-        most = (min(moved.size, moved.each * self.block(level)) for level in range(self.levels))
-        return moved.size * sum(most)
+        most = (min(change.size, change.each * self.block(level)) for level in range(self.levels))
+        return change.size * sum(most)
 
-    def least_squared(self, moved: Moved) -> int:
+    def least_squared(self, change: Change) -> int:
         """The same for one tree that sees all of the move: it may be smaller."""
         total = 0
         for level in range(self.levels):
-            met = moved.within(self.block(level))
+            met = change.within(self.block(level))
             assert met is not None
             total += min(
-                moved.size * min(moved.size, moved.each * self.block(level)), moved.squared * met
+                change.size * min(change.size, change.each * self.block(level)),
+                change.squared * met,
             )
         return total
 
@@ -68,27 +69,27 @@ class Tree:
         variances, own = [1.0], [1.0]
         for _ in range(1, self.levels):
             below = self.branching * variances[-1]
-            kept = 1 / (1 + 1 / below) if self.weighted else 1.0
-            variances.append(kept)
-            own.append(kept)
+            share = 1 / (1 + 1 / below) if self.weighted else 1.0
+            variances.append(share)
+            own.append(share)
         return variances, own
 
     def counts(self, low: Wholes, high: Wholes) -> Wholes:
         """Give how many blocks of each level make up the steps from `low` (without it) to `high`."""
         low, high = low.copy(), high.copy()
-        found = np.zeros((self.levels, len(low)), np.int64)
+        counts = np.zeros((self.levels, len(low)), np.int64)
         b = self.branching
         for level in range(self.levels - 1):
             left = np.minimum(-low % b, high - low)
             low += left
             right = np.minimum(high % b, high - low)
             high -= right
-            found[level] = left + right
+            counts[level] = left + right
             empty = low == high
             low, high = -(-low // b), high // b
             low[empty] = high[empty]
-        found[-1] = high - low
-        return found
+        counts[-1] = high - low
+        return counts
 
     def variances(self, low: Wholes, high: Wholes) -> Floats:
         """Give the variances of stretches, in units of the variance of one noise."""
@@ -96,25 +97,25 @@ class Tree:
 
     def read(self, released: Mapping[str, int], start: int, steps: int) -> list[Floats]:
         """Give the released numbers, level by level, of the first `steps` steps after `start`."""
-        found = []
+        columns = []
         for level in range(self.levels):
             size = self.block(level)
             names = (
                 f"{level}:{start + i * size + 1}-{start + (i + 1) * size}"
                 for i in range(steps // size)
             )
-            found.append(np.array([number(released, name) for name in names], np.float64))
-        return found
+            columns.append(np.array([number(released, name) for name in names], np.float64))
+        return columns
 
     def below(self, numbers: Sequence[Floats]) -> list[Floats]:
         """Give the estimate of each block from its own number and the blocks below it (continual.below)."""
         _, own = self.shares()
-        found = [numbers[0]]
+        layers = [numbers[0]]
         for level in range(1, self.levels):
             count = len(numbers[level])
-            kids = found[-1][: count * self.branching].reshape(count, self.branching).sum(axis=1)
-            found.append(own[level] * numbers[level] + (1 - own[level]) * kids)
-        return found
+            kids = layers[-1][: count * self.branching].reshape(count, self.branching).sum(axis=1)
+            layers.append(own[level] * numbers[level] + (1 - own[level]) * kids)
+        return layers
 
     def sums(self, estimates: Sequence[Floats], low: Wholes, high: Wholes) -> Floats:
         """Give the estimates of stretches, by the same blocks as `counts`."""
@@ -145,11 +146,11 @@ class Tree:
     def noises(self, level: int) -> list[tuple[float, int]]:
         """Give of what the error of one estimate of a level consists: (weight of a noise, how many)."""
         _, own = self.shares()
-        found, weight, count = [], 1.0, 1
+        noises, weight, count = [], 1.0, 1
         for down in range(level, -1, -1):
-            found.append((weight * own[down], count))
+            noises.append((weight * own[down], count))
             weight, count = weight * (1 - own[down]), count * self.branching
-        return [(w, n) for w, n in found if w]
+        return [(w, n) for w, n in noises if w]
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain data."""

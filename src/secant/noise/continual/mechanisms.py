@@ -19,7 +19,7 @@ from secant.noise.continual.ends import (
     Kind,
     ends_level,
     half_widths,
-    normal_reach,
+    normal_half_widths,
     variance_of,
 )
 from secant.noise.continual.levels import Tree
@@ -163,8 +163,8 @@ class Mechanism:
 
     def deviations(self, until: int) -> Floats:
         """Give the standard error of what is shown at each step up to one."""
-        found = np.sqrt(self.variances(until, self.facts.shows))
-        return np.asarray(found, np.float64)
+        deviations = np.sqrt(self.variances(until, self.facts.shows))
+        return np.asarray(deviations, np.float64)
 
     def series(
         self, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
@@ -315,19 +315,21 @@ def half_widths_of(
 ) -> Floats:
     """Give how far estimates of steps `since` to `until` may be off; the same for all groups of a stream."""
     parts = list(way.parts(until))
-    if any(isinstance(found.design, Encoder) for found, _ in parts):
+    if any(isinstance(own.design, Encoder) for own, _ in parts):
         deviations = np.sqrt(way.variances(until, what))
-        return normal_reach(deviations, way.spreads(until, what), level)[since - 1 :]
+        return normal_half_widths(deviations, way.spreads(until, what), level)[since - 1 :]
     kinds: list[Kind] = []
     carried: list[int] = []
     columns: list[Wholes] = []
-    for found, steps in parts:
-        design = found.design
+    for stretch, steps in parts:
+        design = stretch.design
         assert isinstance(design, Tree)
         counts = design.counts(*ranges(steps, what))
         before = np.array(carried, np.int64).reshape(-1, 1)
         columns.append(np.concatenate((np.repeat(before, steps, axis=1), counts)))
-        kinds += [Kind(found.noise, tuple(design.noises(level))) for level in range(design.levels)]
+        kinds += [
+            Kind(stretch.noise, tuple(design.noises(level))) for level in range(design.levels)
+        ]
         carried += [int(n) if what == "running" else 0 for n in counts[:, -1]]
     padded = [np.pad(c, ((0, len(kinds) - len(c)), (0, 0))) for c in columns]
     return half_widths(kinds, np.concatenate(padded, axis=1)[:, since - 1 :], level)
@@ -350,15 +352,15 @@ def width_of(what: str | int) -> int | None:
 @lru_cache(maxsize=1024)
 def noise_of(facts: StreamFacts, law: LawName, design: Design) -> WholeLaw:
     """Give the noise of each output of a design: all outputs together cost what is declared."""
-    moved = facts.moved
+    change = facts.moved
     if law == "none":
         return WholeLaplace(Fraction(0))
     if law == "laplace":
         if not isinstance(design, Tree):
             raise UsageError("USE-001", "an encoder takes normal noise")
         # continual.levels: each level sees a move once
-        return WholeLaplace(Fraction(design.levels * moved.size) / facts.epsilon)
-    squared = design.squared(moved) if in_epochs(facts) else design.least_squared(moved)
+        return WholeLaplace(Fraction(design.levels * change.size) / facts.epsilon)
+    squared = design.squared(change) if in_epochs(facts) else design.least_squared(change)
     wide = multiplier(facts.epsilon, facts.delta)
     return WholeNormal(wide * root_up(Fraction(squared)))
 

@@ -64,7 +64,7 @@ class StreamFacts:
             raise UsageError("USE-001", "the objective is mean or largest")
 
     @property
-    def moved(self) -> Moved:
+    def moved(self) -> Change:
         """How far all steps move together (continual.window)."""
         times = self.times
         if self.window is None:
@@ -75,11 +75,11 @@ class StreamFacts:
             squared = times * (self.squared or self.bound**2)
         squared = min(squared, size**2)
         # one number moves by no more than the whole vector is long
-        return Moved(size, squared, min(each, isqrt(squared)), times)
+        return Change(size, squared, min(each, isqrt(squared)), times)
 
 
 @frozen
-class Moved:
+class Change:
     """How far one protected thing moves the numbers of a stream: of all steps and groups."""
 
     size: int
@@ -93,8 +93,8 @@ class Moved:
 
     def within(self, steps: int | None) -> int | None:
         """Give at how many of so many steps it can appear; None if there is no end."""
-        known = [n for n in (self.times, self.size, steps) if n is not None]
-        return min(known) if known else None
+        limits = [n for n in (self.times, self.size, steps) if n is not None]
+        return min(limits) if limits else None
 
 
 @frozen

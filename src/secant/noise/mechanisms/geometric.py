@@ -76,8 +76,8 @@ def exact_blocks(shape: Shape, uniform: LazyUniform) -> int:
 
     def attempt(precision: int) -> int | None:
         value = -uniform.enclosure(precision).log() * ball(shape.ratio)
-        found = value.floor().unique_fmpz() if value.is_finite() else None
-        return None if found is None else int(found)
+        whole = value.floor().unique_fmpz() if value.is_finite() else None
+        return None if whole is None else int(whole)
 
     return int(decide(attempt, 128))
 

@@ -19,7 +19,7 @@ from secant.numeric.ball import Ball, decide
 _START = 64  # bits; few draws are left open by these unless the grid is very fine
 _RARE = 2.0**-16  # below this the known bits of a uniform say too little for floats
 _ENOUGH = 60  # bits of a uniform that floats need
-_REACH = 1e300  # where a guess stops; heavier draws are found by doubling
+_LIMIT = 1e300  # where a guess stops; heavier draws are found by doubling
 
 
 class Law(Protocol):
@@ -63,7 +63,7 @@ def cell_of(law: Law, offset: fmpq, scale: fmpq, uniform: LazyUniform) -> int:
     """Give the m with m - 1/2 ≤ offset + scale · |V| < m + 1/2, where P(|V| > ·) meets U."""
     first = int((offset + fmpq(1, 2)).floor())  # the cell of the offset itself: |V| ≥ 0
     near = (uniform.numerator + 0.5) * 2.0**-uniform.known
-    guess = min(law.quantile(near), _REACH)
+    guess = min(law.quantile(near), _LIMIT)
     if law.sharp and near > _RARE and uniform.known >= _ENOUGH:
         quick = _by_float(offset, scale, guess)
         if quick is not None:
@@ -94,15 +94,15 @@ def cell_of(law: Law, offset: fmpq, scale: fmpq, uniform: LazyUniform) -> int:
 def _by_float(offset: fmpq, scale: fmpq, v: float) -> int | None:
     """Give the cell if every |V| within 2^-40 · (1 + v) of `v` has the same one."""
     whole = offset.floor()
-    rest = offset - whole
+    remainder = offset - whole
     try:
         width = int(scale.p) / int(scale.q)
     except OverflowError:
         return None
-    place = int(rest.p) / int(rest.q) + width * v + 0.5
+    position = int(remainder.p) / int(remainder.q) + width * v + 0.5
     guard = 2.0**-40 * (1.0 + width * (1.0 + v))
-    cell = math.floor(place - guard)
-    return int(whole) + cell if cell == math.floor(place + guard) else None
+    cell = math.floor(position - guard)
+    return int(whole) + cell if cell == math.floor(position + guard) else None
 
 
 def _exactly(value: float) -> fmpq:

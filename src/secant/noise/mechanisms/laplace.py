@@ -89,8 +89,8 @@ def nearest(value: Secret, grid: Fraction) -> int:
 def on_grid(value: Secret, grid: Fraction) -> int:
     """Give the index of an answer that was promised to lie on the grid."""
     top, bottom = private_ratio(value)
-    steps, rest = divmod(top * grid.denominator, bottom * grid.numerator)
-    if rest:
+    steps, remainder = divmod(top * grid.denominator, bottom * grid.numerator)
+    if remainder:
         raise InternalError("BUG-001", "an answer was promised to lie on the grid and does not")
     return steps
 
@@ -162,8 +162,8 @@ def _edge(value: Secret, minus: bool, grid: Fraction) -> tuple[int, int, int]:
     """
     top, bottom = private_ratio(value)
     half = bottom * grid.numerator
-    cell, rest = divmod((-top if minus else top) * 2 * grid.denominator + half, 2 * half)
-    return cell, 2 * half - rest, 2 * half
+    cell, remainder = divmod((-top if minus else top) * 2 * grid.denominator + half, 2 * half)
+    return cell, 2 * half - remainder, 2 * half
 
 
 def _pass_edge(shape: Shape, rate: float, top: int, bottom: int) -> bool:

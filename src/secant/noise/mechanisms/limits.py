@@ -124,10 +124,10 @@ def race(
     """
     groups = unseal(values)
     best = [0] * len(groups)
-    for place, limit in enumerate(limits):
+    for index, limit in enumerate(limits):
         scale = limit / epsilon
         level = 1 - 2 * FAILURE / (len(limits) * max(1, len(groups)))
         allowance = discrete_laplace_error(scale, level)
-        noisy = add_discrete_laplace([answers[place] for answers in groups], scale=scale)
+        noisy = add_discrete_laplace([answers[index] for answers in groups], scale=scale)
         best = [max(b, value - int(allowance)) for b, value in zip(best, noisy, strict=True)]
     return best

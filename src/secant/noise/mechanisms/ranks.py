@@ -33,9 +33,9 @@ def by_rank(
     """
     reached = list(accumulate((rows for _, rows in cells), initial=before))
     n = reached[-1] if total is None else total
-    wanted, parts = q.numerator * n, q.denominator
+    target, parts = q.numerator * n, q.denominator
     # Only cells from `start` to `stop` can lie nearer than the farthest: ranks rise from left to right.
-    near, far = Fraction(wanted - farthest, parts), Fraction(wanted + farthest, parts)
+    near, far = Fraction(target - farthest, parts), Fraction(target + farthest, parts)
     start = 0 if q == 0 else max(0, bisect_right(reached, near) - 1)
     stop = len(cells) if q == 1 else min(bisect_left(reached, far), len(cells))
 
@@ -44,18 +44,18 @@ def by_rank(
             return min(below, farthest)
         if q == 1:
             return min(n - upto, farthest)
-        return min(max(0, parts * below - wanted, wanted - parts * upto), farthest)
+        return min(max(0, parts * below - target, target - parts * upto), farthest)
 
-    found = []
+    stretches = []
     at = 0
-    for place in range(start, stop):
-        index, rows = cells[place]
-        below = reached[place]
+    for cell_number in range(start, stop):
+        index, rows = cells[cell_number]
+        below = reached[cell_number]
         if index > at:
-            found.append((at, index - at, distance(below, below)))
-        found.append((index, 1, distance(below, below + rows)))
+            stretches.append((at, index - at, distance(below, below)))
+        stretches.append((index, 1, distance(below, below + rows)))
         at = index + 1
     end = reached[max(start, stop)]
     if points > at:
-        found.append((at, points - at, distance(end, end)))
-    return found
+        stretches.append((at, points - at, distance(end, end)))
+    return stretches

@@ -63,8 +63,8 @@ class Choice:
             raise InternalError("BUG-001", "a stretch of candidates is empty")
         counts = [stretch.count for stretch in stretches]
         exponents = self._exponents([stretch.score for stretch in stretches])
-        found = stretches[self.pick(counts, exponents)]
-        return found.first + below(found.count)
+        drawn = stretches[self.pick(counts, exponents)]
+        return drawn.first + below(drawn.count)
 
     def _exponents(self, scores: Sequence[Secret]) -> list[Fraction]:
         """Give how far each score lies below the best, times the sharpness."""
@@ -122,8 +122,8 @@ def _highest(count: int, height: Callable[[int, int], Ball]) -> int:
         if not all(value.is_finite() for value in heights):
             return None
         top = max(range(count), key=lambda index: heights[index].mid())
-        rest = (value for index, value in enumerate(heights) if index != top)
-        return top if all(heights[top] > value for value in rest) else None
+        others = (value for index, value in enumerate(heights) if index != top)
+        return top if all(heights[top] > value for value in others) else None
 
     return int(decide(attempt, 64))
 

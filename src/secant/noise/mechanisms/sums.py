@@ -28,21 +28,23 @@ def tail_of_sum(scales: Sequence[float], distance: float, normal: float = 0.0) -
     """Give P(|Σ sᵢ·Lᵢ + normal·N| > distance) for independent standard Laplace and normal noises, rounded up."""
     if distance <= 0:
         return 1.0
-    known = tuple(sorted((s for s in scales if s > 0), reverse=True))
+    positive = tuple(sorted((s for s in scales if s > 0), reverse=True))
     if normal > 0:
-        if not known:
+        if not positive:
             return math.erfc(distance / normal / math.sqrt(2))
-        computed = _series(known, normal).beyond(distance)
+        computed = _series(positive, normal).beyond(distance)
         return (
-            computed if computed > 2 * SLIP else min(computed, _chernoff(known, distance, normal))
+            computed
+            if computed > 2 * SLIP
+            else min(computed, _chernoff(positive, distance, normal))
         )
-    if not known:
+    if not positive:
         return 0.0
-    if len(known) == 1:
-        return math.exp(-distance / known[0])
-    few = len(known) <= FEW
-    computed = _fractions(known, distance) if few else _series(known, 0.0).beyond(distance)
-    return computed if computed > 2 * SLIP else min(computed, _chernoff(known, distance))
+    if len(positive) == 1:
+        return math.exp(-distance / positive[0])
+    few = len(positive) <= FEW
+    computed = _fractions(positive, distance) if few else _series(positive, 0.0).beyond(distance)
+    return computed if computed > 2 * SLIP else min(computed, _chernoff(positive, distance))
 
 
 def sum_error(scales: Sequence[float], level: float, deviations: Sequence[float] = ()) -> float:
@@ -175,7 +177,7 @@ class _Series:
 
     def __init__(self, scales: tuple[float, ...], normal: float) -> None:
         largest = scales[0]
-        self.reach = _reach(scales, normal)
+        self.reach = _farthest(scales, normal)
         """Beyond this, sums are rarer than SLIP."""
         self.around = 2 * self.reach
         self.scales, self.normal = scales, normal
@@ -206,7 +208,7 @@ class _WholeSeries:
     """The same for whole-number noises, on a circle of whole numbers."""
 
     def __init__(self, scales: tuple[float, ...]) -> None:
-        self.reach = math.ceil(_reach(tuple(reversed(scales)))) + len(scales)
+        self.reach = math.ceil(_farthest(tuple(reversed(scales)))) + len(scales)
         self.around = 2 * self.reach + 1
         self.terms: list[tuple[float, float]] = []
         ratios = [(math.exp(-1 / s), count) for s, count in Counter(scales).items()]
@@ -228,12 +230,12 @@ class _WholeSeries:
         return min(1.0, max(0.0, 1 - inside) + SLIP)
 
 
-def _reach(scales: tuple[float, ...], normal: float = 0.0) -> float:
+def _farthest(scales: tuple[float, ...], normal: float = 0.0) -> float:
     """Give how far sums almost never get: beyond, they are rarer than a tenth of SLIP."""
-    found = max(8 * scales[0], 4 * normal)
-    while _chernoff(scales, found, normal) > SLIP / 10:
-        found *= 1.25
-    return found
+    width = max(8 * scales[0], 4 * normal)
+    while _chernoff(scales, width, normal) > SLIP / 10:
+        width *= 1.25
+    return width
 
 
 def _chernoff(scales: tuple[float, ...], distance: float, normal: float = 0.0) -> float:
@@ -329,17 +331,17 @@ def weighted_error(noises: tuple[Weighted, ...], level: float) -> float:
 
 def _waves(noises: Sequence[Weighted], half: float, terms: int, deep: float) -> Iterator[int]:
     """Go through the waves that noises of one kind alone do not make smaller than exp(-deep)."""
-    kept = []
+    candidates = []
     for x in noises:
         if x.normal:
             far = math.sqrt(2 * deep / x.count) / max(x.weight * x.scale, 1e-300)
-            kept.append((min(terms, far * half / math.pi), math.inf))
+            candidates.append((min(terms, far * half / math.pi), math.inf))
         elif x.weight:
             # Whole noise has waves of full height again and again, near the places where the sine is zero.
             most = math.expm1(min(700.0, deep / x.count)) / (2 * whole_variance(x.scale) or 1e-300)
             apart = 2 * half / x.weight
-            kept.append((math.asin(min(1.0, most) ** 0.5) / math.pi * apart, apart))
-    wide, apart = min(kept, key=lambda k: k[0] * (1 + 2 * terms / k[1]))
+            candidates.append((math.asin(min(1.0, most) ** 0.5) / math.pi * apart, apart))
+    wide, apart = min(candidates, key=lambda k: k[0] * (1 + 2 * terms / k[1]))
     last = 0
     for turn in range(math.ceil(terms / apart) + 1):
         middle = turn * apart if turn else 0.0

@@ -19,7 +19,7 @@ from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.evaluate import values as v
 from secant.plan.evaluate.joins import Joiner, Pairing
-from secant.plan.evaluate.scalars import Frame, Place, Query, Row, code
+from secant.plan.evaluate.scalars import Frame, Query, Row, RowLayout, code
 from secant.plan.evaluate.values import Value
 from secant.plan.facts.lineage import stored_column
 from secant.plan.facts.regions import joined
@@ -62,20 +62,20 @@ class Builder:
         """Give the columns of a relation."""
         return fields_of(relation)
 
-    def place(self, fields: Fields) -> Place:
+    def place(self, fields: Fields) -> RowLayout:
         """Give the place of scalars that stand on these columns."""
         positions = {column.name: index for index, column in enumerate(fields)}
-        return Place(positions, self.subquery)
+        return RowLayout(positions, self.subquery)
 
     def rows(self, relation: n.Relation) -> Rows:
         """Give the function for a relation; what needs no outer column is computed once."""
         if relation not in self.made:
-            found = RELATIONS.find(relation)
-            if found is None:
+            run = RELATIONS.find(relation)
+            if run is None:
                 raise InternalError(
                     "BUG-001", f"evaluate has no rule for {type(relation).__name__}"
                 )
-            compute: Rows = found(relation, self)
+            compute: Rows = run(relation, self)
             closed = not self.borrowed[relation]
             self.made[relation] = _once(relation, compute) if closed else compute
         return self.made[relation]
@@ -126,11 +126,11 @@ def _stored(table: str, columns: Fields) -> Rows:
     conformed = _conformer(columns)
 
     def run(frame: Frame) -> list[Row]:
-        given = (
+        stored = (
             [row[c.name] for c in columns] if isinstance(row, Mapping) else row
             for row in frame.database[table]
         )
-        return [conformed(row) for row in given]
+        return [conformed(row) for row in stored]
 
     return run
 
@@ -173,9 +173,9 @@ def _join(node: n.Join, builder: Builder) -> Rows:
 
 def _inner(node: n.Relation, builder: Builder) -> Rows:
     """Filters and inner joins in one: all combinations of rows for which all conditions hold."""
-    found = joined(node)
+    region = joined(node)
     joiner = Joiner(builder.place, builder.fields, builder.borrowed)
-    return joiner.combine([(x, builder.rows(x)) for x in found.leaves], found.conditions)
+    return joiner.combine([(x, builder.rows(x)) for x in region.leaves], region.conditions)
 
 
 def _left_join(node: n.Join, builder: Builder) -> Rows:
@@ -189,8 +189,8 @@ def _left_join(node: n.Join, builder: Builder) -> Rows:
         matches = pairing.prepare(right(frame), frame)
         rows: list[Row] = []
         for row in left(frame):
-            found = matches(row)
-            rows += found or [row + empty]
+            matched = matches(row)
+            rows += matched or [row + empty]
         return rows
 
     return run
@@ -202,17 +202,17 @@ def _left_join(node: n.Join, builder: Builder) -> Rows:
 @rule(n.Project)
 def _project(node: n.Project, builder: Builder) -> Rows:
     source = builder.rows(node.input)
-    place = builder.place(builder.fields(node.input))
-    items = [code(item.expression, place) for item in node.items]
+    layout = builder.place(builder.fields(node.input))
+    items = [code(item.expression, layout) for item in node.items]
     return lambda frame: [tuple(item(row, frame) for item in items) for row in source(frame)]
 
 
 @rule(n.Aggregate)
 def _aggregate(node: n.Aggregate, builder: Builder) -> Rows:
     source = builder.rows(node.input)
-    place = builder.place(builder.fields(node.input))
-    keys = [code(key.expression, place) for key in node.keys]
-    folds = [_fold(aggregation, place) for aggregation in node.aggregations]
+    layout = builder.place(builder.fields(node.input))
+    keys = [code(key.expression, layout) for key in node.keys]
+    folds = [_fold(aggregation, layout) for aggregation in node.aggregations]
 
     def run(frame: Frame) -> list[Row]:
         # Without keys there is one group, also if it is empty.
@@ -228,13 +228,13 @@ def _aggregate(node: n.Aggregate, builder: Builder) -> Rows:
     return run
 
 
-def _fold(node: n.Aggregation, place: Place) -> Callable[[list[Row], Frame], Value]:
+def _fold(node: n.Aggregation, layout: RowLayout) -> Callable[[list[Row], Frame], Value]:
     if node.argument is None:
         return lambda rows, _: len(rows)
-    argument, apply = code(node.argument, place), AGGREGATES[node.function].apply
-    target = place.type_of(node)  # type: ignore[arg-type]  # an aggregation has a type as well
+    argument, apply = code(node.argument, layout), AGGREGATES[node.function].apply
+    target = layout.type_of(node)  # type: ignore[arg-type]  # an aggregation has a type as well
     if node.second is not None:
-        second = code(node.second, place)
+        second = code(node.second, layout)
 
         def paired(rows: list[Row], frame: Frame) -> Value:
             pairs = [(argument(row, frame), second(row, frame)) for row in rows]
@@ -273,8 +273,8 @@ def _unique(rows: list[Row]) -> list[Row]:
 @rule(n.Window)
 def _window(node: n.Window, builder: Builder) -> Rows:
     source = builder.rows(node.input)
-    place = builder.place(builder.fields(node.input))
-    calls = [_window_values(call, place) for call in node.calls]
+    layout = builder.place(builder.fields(node.input))
+    calls = [_window_values(call, layout) for call in node.calls]
 
     def run(frame: Frame) -> list[Row]:
         rows = sorted(source(frame), key=_ascending)
@@ -285,25 +285,25 @@ def _window(node: n.Window, builder: Builder) -> Rows:
 
 
 def _window_values(
-    node: n.WindowCall, place: Place
+    node: n.WindowCall, layout: RowLayout
 ) -> Callable[[list[Row], Frame], dict[int, Value]]:
     """Give the function that computes a call for rows that lie in the order which breaks ties."""
-    partition = [code(part, place) for part in node.partition]
-    order = [(code(key.expression, place), key) for key in node.order]
-    arguments = [code(argument, place) for argument in node.arguments]
-    target = place.type_of(node)  # type: ignore[arg-type]  # a window call has a type as well
+    partition = [code(part, layout) for part in node.partition]
+    order = [(code(key.expression, layout), key) for key in node.order]
+    arguments = [code(argument, layout) for argument in node.arguments]
+    target = layout.type_of(node)  # type: ignore[arg-type]  # a window call has a type as well
 
     def run(rows: list[Row], frame: Frame) -> dict[int, Value]:
         parts: dict[Any, list[int]] = {}
         for i, row in enumerate(rows):
             parts.setdefault(_row_key(tuple(p(row, frame) for p in partition)), []).append(i)
-        found: dict[int, Value] = {}
+        inputs: dict[int, Value] = {}
         for members in parts.values():
             for value, key in reversed(order):
                 members = _sorted([(value(rows[i], frame), i) for i in members], key)
             values = _of_partition(node, [rows[i] for i in members], order, arguments, frame)
-            found |= {i: v.conform(x, target) for i, x in zip(members, values, strict=True)}
-        return found
+            inputs |= {i: v.conform(x, target) for i, x in zip(members, values, strict=True)}
+        return inputs
 
     return run
 
@@ -315,26 +315,26 @@ def _of_partition(
     peers = [0]
     for before, own in pairwise(keys):
         peers.append(peers[-1] + (before != own))
-    given = [tuple(argument(row, frame) for argument in arguments) for row in rows]
-    partition = Partition(given, peers)
+    argument_rows = [tuple(argument(row, frame) for argument in arguments) for row in rows]
+    partition = Partition(argument_rows, peers)
     function = WINDOW_FUNCTIONS.get(node.function)
     values: list[Value] = []
-    for place in range(len(rows)):
-        seen = [i for i in range(len(rows)) if _in_frame(node.frame, peers, place, i)]
+    for index in range(len(rows)):
+        seen = [i for i in range(len(rows)) if _in_frame(node.frame, peers, index, i)]
         if function is not None:
-            values.append(function.apply(partition, place, seen))
+            values.append(function.apply(partition, index, seen))
         elif not node.arguments:
             values.append(len(seen))
         else:
-            members = [x for i in seen if (x := given[i][0]) is not None]
+            members = [x for i in seen if (x := argument_rows[i][0]) is not None]
             values.append(AGGREGATES[node.function].apply(members))
     return values
 
 
-def _in_frame(frame: n.Frame | None, peers: list[int], place: int, other: int) -> bool:
+def _in_frame(frame: n.Frame | None, peers: list[int], index: int, other: int) -> bool:
     if frame is None:
         return True
-    away = other - place if frame.unit == "rows" else peers[other] - peers[place]
+    away = other - index if frame.unit == "rows" else peers[other] - peers[index]
     return (frame.start is None or away >= frame.start) and (frame.end is None or away <= frame.end)
 
 
@@ -344,8 +344,8 @@ def _in_frame(frame: n.Frame | None, peers: list[int], place: int, other: int) -
 @rule(n.Sort)
 def _sort(node: n.Sort, builder: Builder) -> Rows:
     source = builder.rows(node.input)
-    place = builder.place(builder.fields(node.input))
-    keys = [(code(key.expression, place), key) for key in node.keys]
+    layout = builder.place(builder.fields(node.input))
+    keys = [(code(key.expression, layout), key) for key in node.keys]
 
     def run(frame: Frame) -> list[Row]:
         rows = list(source(frame))
@@ -357,10 +357,10 @@ def _sort(node: n.Sort, builder: Builder) -> Rows:
 
 
 def _sorted(pairs: list[tuple[Value, T]], key: n.SortKey) -> list[T]:
-    known = [pair for pair in pairs if pair[0] is not None]
-    unknown = [row for found, row in pairs if found is None]
-    known.sort(key=lambda pair: v.order_key(pair[0]), reverse=key.descending)
-    ordered = [row for _, row in known]
+    present = [pair for pair in pairs if pair[0] is not None]
+    unknown = [row for value, row in pairs if value is None]
+    present.sort(key=lambda pair: v.order_key(pair[0]), reverse=key.descending)
+    ordered = [row for _, row in present]
     return unknown + ordered if key.nulls_first else ordered + unknown
 
 
@@ -400,7 +400,7 @@ def _intersect(node: n.Intersect, builder: Builder) -> Rows:
 
     def run(frame: Frame) -> list[Row]:
         left, right = both(frame)
-        return _taken(left if node.all else _unique(left), right, keep=True)
+        return _semijoin(left if node.all else _unique(left), right, keep=True)
 
     return run
 
@@ -412,14 +412,14 @@ def _except(node: n.Except, builder: Builder) -> Rows:
     def run(frame: Frame) -> list[Row]:
         left, right = both(frame)
         if node.all:
-            return _taken(left, right, keep=False)
+            return _semijoin(left, right, keep=False)
         barred = set(map(_row_key, right))
         return [row for row in _unique(left) if _row_key(row) not in barred]
 
     return run
 
 
-def _taken(left: list[Row], right: list[Row], keep: bool) -> list[Row]:
+def _semijoin(left: list[Row], right: list[Row], keep: bool) -> list[Row]:
     """Pair each right row with an equal left row; give the left rows with a partner, or without."""
     partners = Counter(map(_row_key, right))
     rows = []
@@ -441,8 +441,8 @@ def _ascending(row: Row) -> Any:
 
 
 def _picker(fields: Fields, names: Sequence[str]) -> Callable[[Row], Row]:
-    place = {column.name: index for index, column in enumerate(fields)}
-    positions = [place[name] for name in names]
+    index_of = {column.name: index for index, column in enumerate(fields)}
+    positions = [index_of[name] for name in names]
     return lambda row: tuple(row[position] for position in positions)
 
 
@@ -467,10 +467,10 @@ def _truncate(node: n.Truncate, builder: Builder) -> Rows:
 
     def run(frame: Frame) -> list[Row]:
         owned, nobodys = _by_owner(source(frame), owner)
-        kept = nobodys if node.limit else []
+        cut = nobodys if node.limit else []
         for rows in owned:
-            kept += sorted(rows, key=lambda row: _ascending(order(row)))[: node.limit]
-        return kept
+            cut += sorted(rows, key=lambda row: _ascending(order(row)))[: node.limit]
+        return cut
 
     return run
 
@@ -482,10 +482,10 @@ def _truncate_groups(node: n.TruncateGroups, builder: Builder) -> Rows:
 
     def run(frame: Frame) -> list[Row]:
         owned, nobodys = _by_owner(source(frame), owner)
-        kept = nobodys if node.limit else []
+        cut = nobodys if node.limit else []
         for rows in owned:
             first = sorted({_ascending(group(row)) for row in rows})[: node.limit]
-            kept += [row for row in rows if _ascending(group(row)) in first]
-        return kept
+            cut += [row for row in rows if _ascending(group(row)) in first]
+        return cut
 
     return run

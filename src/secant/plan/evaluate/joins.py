@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from secant.plan import nodes as n
 from secant.plan.evaluate import values as v
-from secant.plan.evaluate.scalars import Code, Frame, Place, Row, code, widened
+from secant.plan.evaluate.scalars import Code, Frame, Row, RowLayout, code, widened
 from secant.plan.facts.scopes import Borrowed
 from secant.plan.typing import Fields
 from secant.records import frozen
@@ -52,8 +52,8 @@ class Pairing:
 
         def matches(row: Row) -> list[Row]:
             key = _key(self.left_keys, row, frame)
-            found = () if key is None else index.get(key, ())
-            pairs = (row + other for other in found)
+            others = () if key is None else index.get(key, ())
+            pairs = (row + other for other in others)
             return [pair for pair in pairs if all(c(pair, frame) is True for c in self.late)]
 
         return matches
@@ -62,8 +62,8 @@ class Pairing:
         # Rows that are kept for the whole evaluation are indexed once for all outer values.
         cached = frame.answers.get(("index", id(self), id(rows)))
         if cached is not None:
-            found: dict[Any, list[Row]] = cached[0]
-            return found
+            rows_by_key: dict[Any, list[Row]] = cached[0]
+            return rows_by_key
         index: dict[Any, list[Row]] = {}
         for row in rows:
             if all(condition(row, frame) is True for condition in self.early):
@@ -86,7 +86,7 @@ def _key(codes: tuple[Code, ...], row: Row, frame: Frame) -> tuple[Any, ...] | N
 class Joiner:
     """Puts filters and joins together; what it needs to know of the plan is passed in."""
 
-    place: Callable[[Fields], Place]
+    place: Callable[[Fields], RowLayout]
     fields: Callable[[n.Relation], Fields]
     borrowed: Borrowed
 
@@ -138,8 +138,8 @@ class Joiner:
             first, second = self.use(a, ours | theirs), self.use(b, ours | theirs)
             fits = first.columns <= ours and second.columns <= theirs and second.columns
             if fits and first.plain and second.plain:
-                place = self.place(())
-                target = unify(place.type_of(a), place.type_of(b))
+                layout = self.place(())
+                target = unify(layout.type_of(a), layout.type_of(b))
                 return None if target is None else (a, b, target)
         return None
 
@@ -158,9 +158,9 @@ class Joiner:
             waiting = [(c, use) for c, use in waiting if not use.columns <= names]
             steps.append((rows, self.pairing(joined, fields, ready)))
             joined += fields
-        written = [c.name for leaf, _ in leaves for c in self.fields(leaf)]
-        place = {column.name: index for index, column in enumerate(joined)}
-        order = [place[name] for name in written]
+        columns = [c.name for leaf, _ in leaves for c in self.fields(leaf)]
+        index_of = {column.name: index for index, column in enumerate(joined)}
+        order = [index_of[name] for name in columns]
         in_order = order == sorted(order)
 
         def run(frame: Frame) -> list[Row]:

@@ -21,7 +21,7 @@ from secant.plan.evaluate import values as v
 from secant.plan.evaluate.values import Failure, Value
 from secant.plan.functions.arithmetic import operation
 from secant.plan.functions.scalar import FUNCTIONS
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import type_of
 from secant.records import frozen
@@ -44,7 +44,7 @@ Query: TypeAlias = Callable[[Row, Frame], list[Row]]
 
 
 @frozen
-class Place:
+class RowLayout:
     """Where a scalar stands: the position of each column, and how a subquery there is run."""
 
     positions: Mapping[str, int]
@@ -59,18 +59,18 @@ SCALARS: RuleTable[Callable[..., Code]] = RuleTable("evaluate scalars")
 rule = SCALARS.rule
 
 
-def code(scalar: n.Scalar, place: Place) -> Code:
+def code(scalar: n.Scalar, layout: RowLayout) -> Code:
     """Give the function that computes a scalar for a row."""
-    found = SCALARS.find(scalar)
-    if found is None:
+    evaluate = SCALARS.find(scalar)
+    if evaluate is None:
         raise InternalError("BUG-001", f"evaluate has no rule for {type(scalar).__name__}")
-    return found(scalar, place)
+    return evaluate(scalar, layout)
 
 
-def widened(scalar: n.Scalar, target: Type, place: Place) -> Code:
+def widened(scalar: n.Scalar, target: Type, layout: RowLayout) -> Code:
     """Give the function that computes a scalar as a value of a wider type."""
-    inner = code(scalar, place)
-    if place.type_of(scalar) == target:
+    inner = code(scalar, layout)
+    if layout.type_of(scalar) == target:
         return inner
     return lambda row, frame: v.conform(inner(row, frame), target)
 
@@ -79,19 +79,19 @@ def widened(scalar: n.Scalar, target: Type, place: Place) -> Code:
 
 
 @rule(n.Column)
-def _column(node: n.Column, place: Place) -> Code:
-    position = place.positions[node.name]
+def _column(node: n.Column, layout: RowLayout) -> Code:
+    position = layout.positions[node.name]
     return lambda row, _: row[position]
 
 
 @rule(n.Outer)
-def _outer(node: n.Outer, _: Place) -> Code:
+def _outer(node: n.Outer, _: RowLayout) -> Code:
     name = node.name
     return lambda _, frame: frame.outer[name]
 
 
 @rule(n.Literal)
-def _literal(node: n.Literal, _: Place) -> Code:
+def _literal(node: n.Literal, _: RowLayout) -> Code:
     value = v.conform(node.value, node.type)
     return lambda _row, _frame: value
 
@@ -100,10 +100,10 @@ def _literal(node: n.Literal, _: Place) -> Code:
 
 
 @rule(n.Arithmetic)
-def _arithmetic(node: n.Arithmetic, place: Place) -> Code:
-    left, right = code(node.left, place), code(node.right, place)
-    kinds = place.type_of(node.left).kind, place.type_of(node.right).kind
-    compute = operation(node.op, kinds, place.type_of(node))
+def _arithmetic(node: n.Arithmetic, layout: RowLayout) -> Code:
+    left, right = code(node.left, layout), code(node.right, layout)
+    kinds = layout.type_of(node.left).kind, layout.type_of(node.right).kind
+    compute = operation(node.op, kinds, layout.type_of(node))
 
     def run(row: Row, frame: Frame) -> Value:
         a, b = left(row, frame), right(row, frame)
@@ -113,8 +113,8 @@ def _arithmetic(node: n.Arithmetic, place: Place) -> Code:
 
 
 @rule(n.Negate)
-def _negate(node: n.Negate, place: Place) -> Code:
-    operand = code(node.operand, place)
+def _negate(node: n.Negate, layout: RowLayout) -> Code:
+    operand = code(node.operand, layout)
 
     def run(row: Row, frame: Frame) -> Value:
         value = operand(row, frame)
@@ -142,10 +142,10 @@ _PYTHON_ORDER = ("BOOLEAN", "INTEGER", "DECIMAL", "TEXT", "DATE", "TIMESTAMP")
 
 
 @rule(n.Compare)
-def _compare(node: n.Compare, place: Place) -> Code:
-    left, right = code(node.left, place), code(node.right, place)
+def _compare(node: n.Compare, layout: RowLayout) -> Code:
+    left, right = code(node.left, layout), code(node.right, layout)
     test = _TESTS[node.op]
-    kinds = {place.type_of(node.left).kind, place.type_of(node.right).kind}
+    kinds = {layout.type_of(node.left).kind, layout.type_of(node.right).kind}
     if len(kinds) == 1 and kinds <= set(_PYTHON_ORDER):
         holds = test
     else:
@@ -161,8 +161,8 @@ def _compare(node: n.Compare, place: Place) -> Code:
 
 
 @rule(n.SameValue)
-def _same_value(node: n.SameValue, place: Place) -> Code:
-    left, right = code(node.left, place), code(node.right, place)
+def _same_value(node: n.SameValue, layout: RowLayout) -> Code:
+    left, right = code(node.left, layout), code(node.right, layout)
 
     def run(row: Row, frame: Frame) -> bool:
         a, b = left(row, frame), right(row, frame)
@@ -174,13 +174,13 @@ def _same_value(node: n.SameValue, place: Place) -> Code:
 
 
 @rule(n.And)
-def _and(node: n.And, place: Place) -> Code:
-    return _chain([code(operand, place) for operand in node.operands], decisive=False)
+def _and(node: n.And, layout: RowLayout) -> Code:
+    return _chain([code(operand, layout) for operand in node.operands], decisive=False)
 
 
 @rule(n.Or)
-def _or(node: n.Or, place: Place) -> Code:
-    return _chain([code(operand, place) for operand in node.operands], decisive=True)
+def _or(node: n.Or, layout: RowLayout) -> Code:
+    return _chain([code(operand, layout) for operand in node.operands], decisive=True)
 
 
 def _chain(operands: list[Code], decisive: bool) -> Code:
@@ -200,8 +200,8 @@ def _chain(operands: list[Code], decisive: bool) -> Code:
 
 
 @rule(n.Not)
-def _not(node: n.Not, place: Place) -> Code:
-    operand = code(node.operand, place)
+def _not(node: n.Not, layout: RowLayout) -> Code:
+    operand = code(node.operand, layout)
 
     def run(row: Row, frame: Frame) -> bool | None:
         value: bool | None = operand(row, frame)
@@ -211,50 +211,52 @@ def _not(node: n.Not, place: Place) -> Code:
 
 
 @rule(n.IsNull)
-def _is_null(node: n.IsNull, place: Place) -> Code:
-    operand = code(node.operand, place)
+def _is_null(node: n.IsNull, layout: RowLayout) -> Code:
+    operand = code(node.operand, layout)
     return lambda row, frame: operand(row, frame) is None
 
 
 @lru_cache(maxsize=1024)
-def _pattern(written: str, escape: str) -> re.Pattern[str]:
+def _pattern(pattern: str, escape: str) -> re.Pattern[str]:
     signs = {"%": ".*", "_": "."}
-    found, after = "", False
-    for character in written:
+    expression, after = "", False
+    for character in pattern:
         if character == escape and not after:
             after = True
             continue
-        found += re.escape(character) if after else signs.get(character) or re.escape(character)
+        expression += (
+            re.escape(character) if after else signs.get(character) or re.escape(character)
+        )
         after = False
-    return re.compile(found, re.DOTALL)
+    return re.compile(expression, re.DOTALL)
 
 
 @rule(n.Like)
-def _like(node: n.Like, place: Place) -> Code:
-    operand, pattern = code(node.operand, place), code(node.pattern, place)
+def _like(node: n.Like, layout: RowLayout) -> Code:
+    operand, pattern = code(node.operand, layout), code(node.pattern, layout)
 
     def run(row: Row, frame: Frame) -> bool | None:
-        text, written = operand(row, frame), pattern(row, frame)
-        if text is None or written is None:
+        text, pattern_text = operand(row, frame), pattern(row, frame)
+        if text is None or pattern_text is None:
             return None
-        return _pattern(written, node.escape).fullmatch(text) is not None
+        return _pattern(pattern_text, node.escape).fullmatch(text) is not None
 
     return run
 
 
 @rule(n.InList)
-def _in_list(node: n.InList, place: Place) -> Code:
-    operand = code(node.operand, place)
-    items = [code(item, place) for item in node.items]
+def _in_list(node: n.InList, layout: RowLayout) -> Code:
+    operand = code(node.operand, layout)
+    items = [code(item, layout) for item in node.items]
 
     def run(row: Row, frame: Frame) -> bool | None:
         value = operand(row, frame)
         if value is None:
             return None
-        found = [item(row, frame) for item in items]
-        if any(item is not None and v.compare(value, item) == 0 for item in found):
+        values = [item(row, frame) for item in items]
+        if any(item is not None and v.compare(value, item) == 0 for item in values):
             return True
-        return None if None in found else False
+        return None if None in values else False
 
     return run
 
@@ -263,13 +265,13 @@ def _in_list(node: n.InList, place: Place) -> Code:
 
 
 @rule(n.Case)
-def _case(node: n.Case, place: Place) -> Code:
-    target = place.type_of(node)
+def _case(node: n.Case, layout: RowLayout) -> Code:
+    target = layout.type_of(node)
     branches = [
-        (code(branch.condition, place), widened(branch.value, target, place))
+        (code(branch.condition, layout), widened(branch.value, target, layout))
         for branch in node.branches
     ]
-    default = widened(node.default, target, place)
+    default = widened(node.default, target, layout)
 
     def run(row: Row, frame: Frame) -> Value:
         for condition, value in branches:
@@ -281,21 +283,21 @@ def _case(node: n.Case, place: Place) -> Code:
 
 
 @rule(n.Cast)
-def _cast(node: n.Cast, place: Place) -> Code:
-    operand, target = code(node.operand, place), node.type
+def _cast(node: n.Cast, layout: RowLayout) -> Code:
+    operand, target = code(node.operand, layout), node.type
     return lambda row, frame: v.cast(operand(row, frame), target)
 
 
 @rule(n.Call)
-def _call(node: n.Call, place: Place) -> Code:
-    function, target = FUNCTIONS[node.function], place.type_of(node)
-    arguments = [code(argument, place) for argument in node.arguments]
+def _call(node: n.Call, layout: RowLayout) -> Code:
+    function, target = FUNCTIONS[node.function], layout.type_of(node)
+    arguments = [code(argument, layout) for argument in node.arguments]
 
     def run(row: Row, frame: Frame) -> Value:
-        given = [argument(row, frame) for argument in arguments]
-        if not function.null_safe and any(value is None for value in given):
+        values = [argument(row, frame) for argument in arguments]
+        if not function.null_safe and any(value is None for value in values):
             return None
-        return v.conform(function.apply(*given), target)
+        return v.conform(function.apply(*values), target)
 
     return run
 
@@ -320,8 +322,8 @@ _PARTS: dict[str, Callable[[datetime], int | float]] = {
 
 
 @rule(n.Extract)
-def _extract(node: n.Extract, place: Place) -> Code:
-    operand, part = code(node.operand, place), _PARTS[node.part]
+def _extract(node: n.Extract, layout: RowLayout) -> Code:
+    operand, part = code(node.operand, layout), _PARTS[node.part]
 
     def run(row: Row, frame: Frame) -> Value:
         moment = operand(row, frame)
@@ -331,8 +333,8 @@ def _extract(node: n.Extract, place: Place) -> Code:
 
 
 @rule(n.Attempt)
-def _attempt(node: n.Attempt, place: Place) -> Code:
-    operand = code(node.operand, place)
+def _attempt(node: n.Attempt, layout: RowLayout) -> Code:
+    operand = code(node.operand, layout)
 
     def run(row: Row, frame: Frame) -> Value:
         try:
@@ -344,9 +346,9 @@ def _attempt(node: n.Attempt, place: Place) -> Code:
 
 
 @rule(n.Clamp)
-def _clamp(node: n.Clamp, place: Place) -> Code:
-    target = place.type_of(node)
-    operand, low, high = (widened(p, target, place) for p in (node.operand, node.low, node.high))
+def _clamp(node: n.Clamp, layout: RowLayout) -> Code:
+    target = layout.type_of(node)
+    operand, low, high = (widened(p, target, layout) for p in (node.operand, node.low, node.high))
     least, greatest = FUNCTIONS["least"].apply, FUNCTIONS["greatest"].apply
 
     def run(row: Row, frame: Frame) -> Value:
@@ -359,13 +361,13 @@ def _clamp(node: n.Clamp, place: Place) -> Code:
 
 
 @rule(n.Quantize)
-def _quantize(node: n.Quantize, place: Place) -> Code:
-    return code(spelled(node), place)
+def _quantize(node: n.Quantize, layout: RowLayout) -> Code:
+    return code(as_product(node), layout)
 
 
 @rule(n.Bucket)
-def _bucket(node: n.Bucket, place: Place) -> Code:
-    operand, limits = code(node.operand, place), node.limits
+def _bucket(node: n.Bucket, layout: RowLayout) -> Code:
+    operand, limits = code(node.operand, layout), node.limits
 
     def run(row: Row, frame: Frame) -> Value:
         value = operand(row, frame)
@@ -378,8 +380,8 @@ def _bucket(node: n.Bucket, place: Place) -> Code:
 
 
 @rule(n.ScalarSubquery)
-def _scalar_subquery(node: n.ScalarSubquery, place: Place) -> Code:
-    query = place.subquery(node.relation, place.positions)
+def _scalar_subquery(node: n.ScalarSubquery, layout: RowLayout) -> Code:
+    query = layout.subquery(node.relation, layout.positions)
 
     def run(row: Row, frame: Frame) -> Value:
         rows = query(row, frame)
@@ -391,12 +393,12 @@ def _scalar_subquery(node: n.ScalarSubquery, place: Place) -> Code:
 
 
 @rule(n.InSubquery)
-def _in_subquery(node: n.InSubquery, place: Place) -> Code:
-    query = place.subquery(node.relation, place.positions)
+def _in_subquery(node: n.InSubquery, layout: RowLayout) -> Code:
+    query = layout.subquery(node.relation, layout.positions)
     inner = n.ScalarSubquery(node.relation)  # its type is that of the one column
-    target = unify(place.type_of(node.operand), place.type_of(inner))
+    target = unify(layout.type_of(node.operand), layout.type_of(inner))
     assert target is not None
-    operand = widened(node.operand, target, place)
+    operand = widened(node.operand, target, layout)
 
     def run(row: Row, frame: Frame) -> bool | None:
         rows, value = query(row, frame), operand(row, frame)
@@ -423,6 +425,6 @@ def _members(rows: list[Row], target: Type, node: n.InSubquery, frame: Frame) ->
 
 
 @rule(n.Exists)
-def _exists(node: n.Exists, place: Place) -> Code:
-    query = place.subquery(node.relation, place.positions)
+def _exists(node: n.Exists, layout: RowLayout) -> Code:
+    query = layout.subquery(node.relation, layout.positions)
     return lambda row, frame: bool(query(row, frame))

@@ -155,12 +155,12 @@ def _to_boolean(value: Value, _: Type) -> Value:
 
 _WHOLE = re.compile(r"[+-]?\d+(_\d+)*\Z")
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
-_FLOAT_WORDS = ("nan", "inf", "-inf", "infinity", "-infinity", "+inf", "+infinity")
+_FLOAT_NAMES = ("nan", "inf", "-inf", "infinity", "-infinity", "+inf", "+infinity")
 
 
 def _to_integer(value: Value, _: Type) -> Value:
     if isinstance(value, str):
-        return whole(round_away(_written(value)))
+        return whole(round_away(_exact_number(value)))
     if isinstance(value, float):
         if not math.isfinite(value):
             raise Failure
@@ -172,7 +172,7 @@ def _to_integer(value: Value, _: Type) -> Value:
 def _to_double(value: Value, _: Type) -> Value:
     if isinstance(value, str):
         text = value.strip()
-        if text.lower() not in _FLOAT_WORDS and not _NUMBER.match(text):
+        if text.lower() not in _FLOAT_NAMES and not _NUMBER.match(text):
             raise Failure
         return float(text)
     assert isinstance(value, int | Decimal | float)
@@ -181,7 +181,7 @@ def _to_double(value: Value, _: Type) -> Value:
 
 def _to_decimal(value: Value, target: Type) -> Value:
     if isinstance(value, str):
-        return fitted(_exact(_written(value), target), target)
+        return fitted(_exact(_exact_number(value), target), target)
     if isinstance(value, float):
         if not math.isfinite(value) or abs(value) >= 10.0**MAX_PRECISION:
             raise Failure
@@ -192,7 +192,7 @@ def _to_decimal(value: Value, target: Type) -> Value:
     return fitted(Decimal(value), target)
 
 
-def _written(text: str) -> Fraction:
+def _exact_number(text: str) -> Fraction:
     text = text.strip()
     if not (_WHOLE.match(text) or _NUMBER.match(text)):
         raise Failure
@@ -242,9 +242,9 @@ def _to_timestamp(value: Value, _: Type) -> Value:
     if not day:
         raise Failure
     hour, minute, second, fraction = 0, 0, 0, 0
-    rest = text[day.end() :]
-    if rest:
-        time = _TIME.match(rest)
+    remainder = text[day.end() :]
+    if remainder:
+        time = _TIME.match(remainder)
         if not time:
             raise Failure
         hour, minute, second = int(time[1]), int(time[2]), int(time[3] or 0)
@@ -290,7 +290,7 @@ CASTABLE: dict[str, tuple[str, ...]] = {
 # ── time ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def moved(moment: date, interval: Interval, sign: int) -> datetime:
+def shifted(moment: date, interval: Interval, sign: int) -> datetime:
     """Give the moment so much later or earlier; the day of a shorter month is its last one."""
     months, days, microseconds = (sign * part for part in interval)
     start = midnight(moment)
@@ -313,5 +313,5 @@ def between(later: date, earlier: date) -> Interval:
     """Give the time between two moments in days and microseconds of one sign."""
     gap = midnight(later) - midnight(earlier)
     total = (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
-    days, rest = divmod(abs(total), MICROSECONDS_PER_DAY)
-    return (0, days, rest) if total >= 0 else (0, -days, -rest)
+    days, remainder = divmod(abs(total), MICROSECONDS_PER_DAY)
+    return (0, days, remainder) if total >= 0 else (0, -days, -remainder)

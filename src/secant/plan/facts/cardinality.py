@@ -33,15 +33,15 @@ def expected_rows(
     """Give the rows that a relation may have; None where the number of rows of no table is known."""
     used = scans(relation)
     counts = {s.alias: rows_of(s.table.lower(), policy, count) for s in used}
-    known = [c for c in counts.values() if c is not None]
-    if not known:
+    present = [c for c in counts.values() if c is not None]
+    if not present:
         return None
     tables = origins_of(relation)
     share = 1.0
     for condition in conditions_on(relation):
         share *= _share(condition, tables, policy, count)
     # Lookups by key keep the rows of the largest table; everything else thins them out.
-    return max(1, round(max(known) * share))
+    return max(1, round(max(present) * share))
 
 
 Fan = Callable[[str, tuple[str, ...]], int | None]
@@ -68,9 +68,9 @@ def expected_share(
         column = _between(condition)
         if column is None or not known(column).bounded:
             share *= _share(condition, ranges.origins, policy, count, fan)
-    for column, kept in ranges.filtered.items():
+    for column, interval in ranges.filtered.items():
         whole = known(column)
-        both = meet(whole, kept)
+        both = meet(whole, interval)
         if whole.bounded:
             share *= _part(whole.ends(), None if both is None else both.ends())
     return max(FEWEST, share)
@@ -79,10 +79,10 @@ def expected_share(
 def _part(whole: tuple[Fraction, Fraction], inside: tuple[Fraction, Fraction] | None) -> float:
     """Give which part of a declared range a filter keeps; the only value of a range is all of it."""
     width = whole[1] - whole[0]
-    kept = Fraction(0) if inside is None else inside[1] - inside[0]
+    overlap = Fraction(0) if inside is None else inside[1] - inside[0]
     if not width:
         return 1.0 if inside is not None else float(ONE_VALUE)
-    return float((kept / width + ONE_VALUE) / (1 + ONE_VALUE))
+    return float((overlap / width + ONE_VALUE) / (1 + ONE_VALUE))
 
 
 def expected_size(
@@ -93,11 +93,11 @@ def expected_size(
 ) -> float | None:
     """Give about how many rows pass all conditions; None unless the size of every table is declared or public."""
     sizes = [rows_of(s.table.lower(), policy, count) for s in scans(relation)]
-    known = [s for s in sizes if s is not None]
-    if not known or len(known) < len(sizes):
+    present = [s for s in sizes if s is not None]
+    if not present or len(present) < len(sizes):
         return None
     # Lookups by key keep the rows of the largest table.
-    return max(known) * expected_share(relation, policy, count, fan)
+    return max(present) * expected_share(relation, policy, count, fan)
 
 
 def one_table_rows(
@@ -132,10 +132,10 @@ def _share(
     fan: Fan = lambda table, columns: None,
 ) -> float:
     if isinstance(condition, n.And):
-        found = 1.0
+        share = 1.0
         for part in condition.operands:
-            found *= _share(part, tables, policy, count, fan)
-        return found
+            share *= _share(part, tables, policy, count, fan)
+        return share
     if isinstance(condition, n.Or):
         return min(
             1.0, sum(_share(part, tables, policy, count, fan) for part in condition.operands)
@@ -180,10 +180,10 @@ def _one_of(
     fan: Fan = lambda table, columns: None,
 ) -> float:
     """Give the share of rows that has one given value: keys and declared values tell."""
-    place = tables.get(scalar.name) if isinstance(scalar, n.Column) else None
-    if place is None:
+    origin = tables.get(scalar.name) if isinstance(scalar, n.Column) else None
+    if origin is None:
         return EQUAL
-    table, column = place
+    table, column = origin
     values = policy.column(table, column).values
     if values:
         return 1.0 / len(values)

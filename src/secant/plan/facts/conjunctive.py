@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
-from secant.plan.facts.keys import told_apart
+from secant.plan.facts.keys import distinguishing_columns
 from secant.plan.facts.lineage import source_of, stored_columns
 from secant.plan.facts.reads import expressions, reads, tables_read
 from secant.plan.rewrites.rewrite import columns_of, substitute
@@ -118,16 +118,16 @@ class _Work:
         if isinstance(node, n.Sort):
             return self.take(node.input, depth + 1)
         if isinstance(node, n.Filter):
-            found = self.take(node.input, depth + 1)
-            self.pending += [self._written(p, found) for p in n.conjuncts(node.predicate)]
-            return found
+            columns = self.take(node.input, depth + 1)
+            self.pending += [self._expanded(p, columns) for p in n.conjuncts(node.predicate)]
+            return columns
         if isinstance(node, n.Project):
-            found = self.take(node.input, depth + 1)
-            return {i.name: self._written(i.expression, found) for i in node.items}
+            columns = self.take(node.input, depth + 1)
+            return {i.name: self._expanded(i.expression, columns) for i in node.items}
         if isinstance(node, n.Join) and node.kind != "left":
-            found = self.take(node.left, depth + 1) | self.take(node.right, depth + 1)
-            self.pending += [self._written(p, found) for p in n.conjuncts(node.condition)]
-            return found
+            columns = self.take(node.left, depth + 1) | self.take(node.right, depth + 1)
+            self.pending += [self._expanded(p, columns) for p in n.conjuncts(node.condition)]
+            return columns
         if not self._varies(node):
             return self._atom(node)
         raise _Stopped(node, *_WHY.get(type(node), _OTHER))
@@ -135,7 +135,7 @@ class _Work:
     def _varies(self, node: n.Node) -> bool:
         return reads(node, self.varying)
 
-    def _written(self, scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
+    def _expanded(self, scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
         """Write an expression over columns of atoms."""
         if n.has_subquery(scalar):
             outer = {o.name for o in n.walk(scalar) if isinstance(o, n.Outer)}
@@ -157,8 +157,8 @@ class _Work:
         """Add an atom under names of its own; a relation that is used twice is two atoms."""
         if any(isinstance(part, n.Limit) for part in n.walk(node)):
             raise _Stopped(node, *_WHY[n.Limit])  # two statements might keep different rows
-        found = _chain(node)
-        scan, distinct = found if found is not None else (None, False)
+        chain = _chain(node)
+        scan, distinct = chain if chain is not None else (None, False)
         for link in _links(node) if scan is not None else ():
             for part in expressions(link):
                 self._still(part)
@@ -178,11 +178,11 @@ class _Work:
         ):
             # Zeros with and without a sign are equal, and which of them stays may change with a row.
             raise _Stopped(node, "DISTINCT over reals", "cast them to a decimal type")
-        place = len(self.atoms)
+        index = len(self.atoms)
         fields = fields_of(inner)
-        self.home |= {f.name: place for f in fields}
+        self.home |= {f.name: index for f in fields}
         varying = table is not None and self.varying(table)
-        key = told_apart(inner)
+        key = distinguishing_columns(inner)
         self.atoms.append(Atom(fresh, inner, table, varying, _origin(inner), distinct, key))
         kinds = {f.name: f.type for f in fields}
         return {
@@ -227,67 +227,67 @@ class _Work:
             next(iter(right)), scalar.right
         )
 
-    def _column(self, place: int, side: n.Scalar) -> str:
+    def _column(self, index: int, side: n.Scalar) -> str:
         if isinstance(side, n.Column):
             return side.name
-        atom = self.atoms[place]
+        atom = self.atoms[index]
         number = 1
-        known = {c.lower() for c in self.home}
-        while (name := f"{atom.name}.computed_{number}").lower() in known:
+        names = {c.lower() for c in self.home}
+        while (name := f"{atom.name}.computed_{number}").lower() in names:
             number += 1
         # Only what is read: whatever a projection names, an engine fetches.
-        kept = tuple(
+        columns = tuple(
             n.Named(f.name, n.Column(f.name, f.type))
             for f in fields_of(atom.relation)
             if f.name in self.read
         )
-        relation = n.Project(atom.relation, (*kept, n.Named(name, side)))
-        self.atoms[place] = replace(atom, relation=relation)
-        self.home[name] = place
+        relation = n.Project(atom.relation, (*columns, n.Named(name, side)))
+        self.atoms[index] = replace(atom, relation=relation)
+        self.home[name] = index
         self.read.add(name)
         return name
 
-    def _restrict(self, place: int, scalar: n.Scalar) -> None:
-        atom = self.atoms[place]
-        self.atoms[place] = replace(atom, relation=n.Filter(atom.relation, scalar))
+    def _restrict(self, index: int, scalar: n.Scalar) -> None:
+        atom = self.atoms[index]
+        self.atoms[index] = replace(atom, relation=n.Filter(atom.relation, scalar))
 
     def _equal_inside(self, group: frozenset[str]) -> None:
         """Columns of one atom that must equal one column of another are equal themselves."""
         first: dict[int, n.Column] = {}
         for name in sorted(group):
-            place = self.home[name]
-            kinds = {f.name: f.type for f in fields_of(self.atoms[place].relation)}
+            index = self.home[name]
+            kinds = {f.name: f.type for f in fields_of(self.atoms[index].relation)}
             column = n.Column(name, kinds[name])
-            known = first.setdefault(place, column)
-            if known is not column:
-                self._restrict(place, n.Compare("=", known, column))
+            earlier = first.setdefault(index, column)
+            if earlier is not column:
+                self._restrict(index, n.Compare("=", earlier, column))
 
     def _pass_on(self, group: frozenset[str]) -> None:
         """What is asked of one column of a class holds for all of them: ask it of every atom."""
-        asked = []
+        waiting = []
         for name in sorted(group):
             for part in _filters(self.atoms[self.home[name]].relation):
                 if columns_of(part) == {name} and not n.has_subquery(part):
-                    asked.append((self.home[name], name, part))
-        for place, name, part in asked:
+                    waiting.append((self.home[name], name, part))
+        for index, name, part in waiting:
             for other in sorted(group):
                 kind = _kind(self.atoms[self.home[other]].relation, other)
                 # Two reals can be equal and still differ, as zeros with a sign do.
-                if self.home[other] == place or kind.kind == "DOUBLE":
+                if self.home[other] == index or kind.kind == "DOUBLE":
                     continue
-                wanted = substitute(part, {name: n.Column(other, kind)})
+                condition = substitute(part, {name: n.Column(other, kind)})
                 there = _filters(self.atoms[self.home[other]].relation)
-                if not any(same(wanted, known) for known in there):
-                    self._restrict(self.home[other], wanted)
+                if not any(same(condition, known_condition) for known_condition in there):
+                    self._restrict(self.home[other], condition)
 
 
 def _filters(node: n.Relation) -> list[n.Scalar]:
     """Give the conditions on top of a relation."""
-    found: list[n.Scalar] = []
+    conditions: list[n.Scalar] = []
     while isinstance(node, n.Filter):
-        found += n.conjuncts(node.predicate)
+        conditions += n.conjuncts(node.predicate)
         node = node.input
-    return found
+    return conditions
 
 
 def _kind(node: n.Relation, name: str) -> Type:
@@ -320,12 +320,12 @@ def _chain(node: n.Relation) -> tuple[n.Scan, bool] | None:
 
 def _links(node: n.Relation) -> list[n.Relation]:
     """Give the operators of a chain over one table, outermost first."""
-    found: list[n.Relation] = []
+    links: list[n.Relation] = []
     while not isinstance(node, n.Scan):
         assert isinstance(node, (n.Filter, n.Project, n.Distinct, n.Sort)), "see _chain"
-        found.append(node)
+        links.append(node)
         node = node.input
-    return found
+    return links
 
 
 def _origin(node: n.Relation) -> dict[str, str]:
@@ -344,13 +344,13 @@ def _origin(node: n.Relation) -> dict[str, str]:
 
 def _renamed(node: n.Relation, suffix: str, alias: str) -> tuple[n.Relation, dict[str, str]]:
     """Give the relation with columns of other names; a table below gets another alias, too."""
-    found = _chain(node)
-    if found is None:  # an opaque public relation: only what shows is renamed
+    chain = _chain(node)
+    if chain is None:  # an opaque public relation: only what shows is renamed
         fields = fields_of(node)
         names = {f.name: f.name + suffix for f in fields}
         items = tuple(n.Named(names[f.name], n.Column(f.name, f.type)) for f in fields)
         return n.Project(node, items), names
-    scan = found[0]
+    scan = chain[0]
     names = {f.name: alias + f.name[len(scan.alias) :] for f in scan.columns}
     for project in _projections(node):
         names |= {i.name: i.name + suffix for i in project.items if i.name not in names}
@@ -382,14 +382,14 @@ def _named(node: n.Relation, scan: n.Scan, names: dict[str, str], alias: str) ->
 
 def under_alias(relation: n.Relation, alias: str) -> n.Relation:
     """Give an atom's relation with all names by place, so that copies can be compared."""
-    found = _chain(relation)
-    if found is None:
+    chain = _chain(relation)
+    if chain is None:
         return relation
-    scan = found[0]
+    scan = chain[0]
     names = {f.name: alias + f.name[len(scan.alias) :] for f in scan.columns}
     for depth, project in enumerate(_projections(relation)):
-        for place, item in enumerate(project.items):
-            names.setdefault(item.name, f"{alias}.{depth}.{place}")
+        for index, item in enumerate(project.items):
+            names.setdefault(item.name, f"{alias}.{depth}.{index}")
     return _named(relation, scan, names, alias)
 
 

@@ -91,18 +91,18 @@ class Region:
         for _ in range(100):
             if not columns_of(scalar) & self.definitions.keys():
                 break
-            known = {
+            definitions = {
                 x.name: self.definitions[x.name]
                 for x in n.walk(scalar)
                 if isinstance(x, n.Column) and x.name in self.definitions
             }
-            if not known:
+            if not definitions:
                 break
-            scalar = substitute(scalar, known)
+            scalar = substitute(scalar, definitions)
         return scalar
 
 
-def keys_in_words(domains: tuple[Domain, ...]) -> list[str]:
+def key_descriptions(domains: tuple[Domain, ...]) -> list[str]:
     """Say where keys come from.
 
     Rows with other keys are left out of the answer, not of the statement: filtering them early costs more than grouping
@@ -133,27 +133,29 @@ def short_name(name: str) -> str:
 
 def region_of(relation: n.Relation) -> Region:
     """Look through everything that neither groups nor pads."""
-    found = projected(relation)
+    joined = projected(relation)
     # A key that enforcing made even keeps its name: written out, it would never end.
-    made = {i.name: i.expression for i in found.items if i.name not in columns_of(i.expression)}
-    region = Region(tuple(found.leaves), (), made)
-    written = (c if n.has_subquery(c) else region.expand(c) for c in found.conditions)
-    return Region(region.leaves, tuple(written), made)
+    definitions = {
+        i.name: i.expression for i in joined.items if i.name not in columns_of(i.expression)
+    }
+    region = Region(tuple(joined.leaves), (), definitions)
+    conditions = (c if n.has_subquery(c) else region.expand(c) for c in joined.conditions)
+    return Region(region.leaves, tuple(conditions), definitions)
 
 
-def _with_kept_rows(region: Region) -> Region:
+def _with_outer_rows(region: Region) -> Region:
     """Look into left joins: keys of rows that stay whatever they meet are those of their own side."""
     leaves: list[n.Relation] = []
-    conditions, made = list(region.conditions), dict(region.definitions)
+    conditions, definitions = list(region.conditions), dict(region.definitions)
     for leaf in region.leaves:
         if isinstance(leaf, n.Join) and leaf.kind == "left":
-            side = _with_kept_rows(region_of(leaf.left))
+            side = _with_outer_rows(region_of(leaf.left))
             leaves += side.leaves
             conditions += side.conditions
-            made = {**side.definitions, **made}
+            definitions = {**side.definitions, **definitions}
         else:
             leaves.append(leaf)
-    return Region(tuple(leaves), tuple(conditions), made)
+    return Region(tuple(leaves), tuple(conditions), definitions)
 
 
 def domains_of(
@@ -168,35 +170,35 @@ def domains_of(
 
     `stepped` names the key whose values are the steps of a stream.
     """
-    public = _known_before(public)
-    region = _with_kept_rows(region)
+    public = _public_before(public)
+    region = _with_outer_rows(region)
     present = never_null(region.leaves, ranges.policy, catalog) | present_after(region.conditions)
-    found: list[Domain] = []
+    domains: list[Domain] = []
     looked: list[n.Named] = []
     chosen: list[str] = []
     for key in keys:
         if key.name == stepped:
-            found.append(Stepped(key.name))
+            domains.append(Stepped(key.name))
             continue
-        written = region.expand(key.expression)
-        own = _own_list(written, region, public)
-        seen = own or _public_only(written, region, public)
-        listed = None if own else _listed(written, region, ranges, present, seen=seen)
+        expression = region.expand(key.expression)
+        own = _own_list(expression, region, public)
+        seen = own or _public_only(expression, region, public)
+        listed = None if own else _listed(expression, region, ranges, present, seen=seen)
         if listed is not None:
-            found.append(Listed(key.name, listed[0], listed[1]))
+            domains.append(Listed(key.name, listed[0], listed[1]))
         elif seen:
-            looked.append(n.Named(key.name, written))
+            looked.append(n.Named(key.name, expression))
         else:
-            reference = _reference(written, ranges, public, catalog, present)
+            reference = _reference(expression, ranges, public, catalog, present)
             if reference is None:
                 chosen.append(key.name)
             else:
-                found.append(Looked((key.name,), reference[0], reference[1]))
+                domains.append(Looked((key.name,), reference[0], reference[1]))
     if looked:
-        found.append(looked_up(looked, region, public))
+        domains.append(looked_up(looked, region, public))
     if chosen:
-        found.append(Chosen(tuple(chosen)))
-    return tuple(found)
+        domains.append(Chosen(tuple(chosen)))
+    return tuple(domains)
 
 
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────
@@ -338,7 +340,7 @@ def _public_only(key: n.Scalar, region: Region, public: Callable[[n.Relation], b
     return bool(names) and names <= visible and not n.has_subquery(key)
 
 
-def _known_before(public: Callable[[n.Relation], bool]) -> Callable[[n.Relation], bool]:
+def _public_before(public: Callable[[n.Relation], bool]) -> Callable[[n.Relation], bool]:
     """Leave out what is public only once an earlier release is drawn: keys are looked up before all of them."""
 
     def known(relation: n.Relation) -> bool:
@@ -372,8 +374,8 @@ def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation]
     conditions = [
         c for c, names in read.items() if names and names <= visible and _is_public_test(c, public)
     ]
-    wanted = frozenset().union(*(columns_of(k.expression) for k in keys))
-    picked = [leaf for leaf in leaves if fields[leaf] & wanted]
+    columns = frozenset().union(*(columns_of(k.expression) for k in keys))
+    picked = [leaf for leaf in leaves if fields[leaf] & columns]
     grown = True
     while grown:
         grown = False
@@ -409,9 +411,9 @@ def _reference(
     if target is None:
         return None
     # A policy knows names in lower case; a statement must spell them as the engine has them.
-    name, (spelled,) = catalog.spelled(target[0], (target[1],))
+    name, (column_name,) = catalog.spelled(target[0], (target[1],))
     alias = f"keys of {key.name}"
-    field = n.Field(f"{alias}.{spelled}", type_of(key))
+    field = n.Field(f"{alias}.{column_name}", type_of(key))
     scan = n.Scan(name, alias, (field,))
     if not public(scan):
         return None

@@ -57,7 +57,7 @@ class Facts:
 
     def owners(self, protection: Protection) -> Ownerships:
         """Say whose rows are whose under a `unit` protection."""
-        found = self._owners.get(protection.name)
-        if found is None or found.paths.protection != protection:
-            found = self._owners[protection.name] = Ownerships(Paths(self.policy, protection))
-        return found
+        ownerships = self._owners.get(protection.name)
+        if ownerships is None or ownerships.paths.protection != protection:
+            ownerships = self._owners[protection.name] = Ownerships(Paths(self.policy, protection))
+        return ownerships

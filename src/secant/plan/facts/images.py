@@ -107,9 +107,9 @@ def _values_of(
             rows = evaluate(n.Project(values, item), {})  # a list may be too long, never too short
         except Failure:
             return None
-    found = dict.fromkeys(row[0] for row in rows if row[0] is not None and row[0] == row[0])
+    distinct = dict.fromkeys(row[0] for row in rows if row[0] is not None and row[0] == row[0])
     nothing = any(row[0] is None for row in rows)
-    return (*found, None) if nothing else tuple(found)
+    return (*distinct, None) if nothing else tuple(distinct)
 
 
 # ── columns with few values ──────────────────────────────────────────────────────────────────────
@@ -123,10 +123,10 @@ def _points(column: n.Column, ranges: Ranges) -> Points | None:
         values = ranges.policy.column(*ranges.origins[column.name]).values
         if values is not None:
             return values
-    known = ranges.of(column)
-    if kind not in ("INTEGER", "DATE") or not known.bounded:
+    interval = ranges.of(column)
+    if kind not in ("INTEGER", "DATE") or not interval.bounded:
         return None
-    low, high = known.ends()
+    low, high = interval.ends()
     first, last = -((-low) // 1), high // 1
     if last - first > MOST_TRIED:
         return None
@@ -146,12 +146,12 @@ def _moments(
 
     Two moments of one stretch have the same key, and the first moment of the range stands for the rest of its own.
     """
-    known = ranges.of(column)
+    interval = ranges.of(column)
     stretch = _stretch(key, column.name)
-    if column.type.kind != "TIMESTAMP" or stretch is None or not known.bounded:
+    if column.type.kind != "TIMESTAMP" or stretch is None or not interval.bounded:
         return None
     try:
-        first, last = (_moment(end) for end in known.ends())
+        first, last = (_moment(end) for end in interval.ends())
         for condition in about:
             first, last = _narrowed(condition, column.name, first, last)
         if last < first:
@@ -212,10 +212,10 @@ def _stretch(key: n.Scalar, name: str) -> str | None:
             parts.append("day")
         elif not (isinstance(node, n.IsNull) and _is(node.operand, name)):
             pending += n.children(node)
-    found = [_PART_STRETCH.get(part) for part in parts]
-    if None in found:
+    stretches = [_PART_STRETCH.get(part) for part in parts]
+    if None in stretches:
         return None
-    return min((f for f in found if f is not None), key=STRETCHES.index, default="month")
+    return min((f for f in stretches if f is not None), key=STRETCHES.index, default="month")
 
 
 def _is(scalar: n.Scalar, name: str) -> bool:
@@ -282,10 +282,10 @@ def _through_steps(
         return None
     kind = type_of(part)
     field = n.Field(column.name, column.type)
-    found = _values_of(part, n.Values((field,), tuple((e,) for e in ends)), ())
-    numbers = [as_number(v) for v in found or ()]
-    known = [int(x) for x in numbers if x is not None and x.denominator == 1]
-    if not known or len(known) != len(numbers) or max(known) - min(known) >= MOST_STEPS:
+    end_values = _values_of(part, n.Values((field,), tuple((e,) for e in ends)), ())
+    numbers = [as_number(v) for v in end_values or ()]
+    integers = [int(x) for x in numbers if x is not None and x.denominator == 1]
+    if not integers or len(integers) != len(numbers) or max(integers) - min(integers) >= MOST_STEPS:
         return None
     step = n.Field("step", kind)
 
@@ -295,12 +295,12 @@ def _through_steps(
             return n.Column("step", kind)
         return n.rebuild(node, change)
 
-    rest = change(key)
-    assert isinstance(rest, n.Scalar)
-    if columns_of(rest) != {"step"}:
+    expression = change(key)
+    assert isinstance(expression, n.Scalar)
+    if columns_of(expression) != {"step"}:
         return None
-    rows = tuple((_typed(k, kind),) for k in range(min(known), max(known) + 1))
-    return _values_of(rest, n.Values((step,), (*rows, (None,)) if missing else rows), ())
+    rows = tuple((_typed(k, kind),) for k in range(min(integers), max(integers) + 1))
+    return _values_of(expression, n.Values((step,), (*rows, (None,)) if missing else rows), ())
 
 
 def _typed(whole: int, kind: Type) -> object:
@@ -311,10 +311,10 @@ def _typed(whole: int, kind: Type) -> object:
 
 def _ends(column: n.Column, about: list[n.Scalar], ranges: Ranges) -> tuple[object, object] | None:
     """Give the least and the greatest value of a column; one that a condition leaves out gives way to its neighbor."""
-    known = ranges.of(column)
-    if not column.type.numeric or not known.bounded:
+    interval = ranges.of(column)
+    if not column.type.numeric or not interval.bounded:
         return None
-    low, high = known.ends()
+    low, high = interval.ends()
     strict = {">": False, "<": False}
     for condition in about:
         op = _side(condition, column.name)

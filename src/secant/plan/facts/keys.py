@@ -36,35 +36,35 @@ def keys_after(relation: n.Relation, unique: UniqueSets) -> Keys:
     return Keys() if reused(relation) else _keys(relation, unique)
 
 
-def identifies(found: Keys, columns: Names) -> bool:
+def identifies(keys: Keys, columns: Names) -> bool:
     """Whether no two rows agree in all these columns."""
-    settled = closure(found, columns)
-    return any(key <= settled for key in found.keys)
+    settled = closure(keys, columns)
+    return any(key <= settled for key in keys.keys)
 
 
-def closure(found: Keys, columns: Names) -> Names:
+def closure(keys: Keys, columns: Names) -> Names:
     """Give all columns that these settle."""
-    known = set(columns)
+    names = set(columns)
     grown = True
     while grown:
         grown = False
-        for source, target in found.dependencies:
-            if source <= known and not target <= known:
-                known |= target
+        for source, target in keys.dependencies:
+            if source <= names and not target <= names:
+                names |= target
                 grown = True
-    return frozenset(known)
+    return frozenset(names)
 
 
-def told_apart(relation: n.Relation) -> frozenset[str] | None:
+def distinguishing_columns(relation: n.Relation) -> frozenset[str] | None:
     """Give columns in which any two rows differ, NULLs being equal; None if no operator makes it so."""
     if isinstance(relation, n.Distinct):
         return frozenset(f.name for f in fields_of(relation))
     if isinstance(relation, n.Aggregate):
         return frozenset(k.name for k in relation.keys)
     if isinstance(relation, (n.Filter, n.Sort, n.Truncate, n.TruncateGroups)):
-        return told_apart(relation.input)
+        return distinguishing_columns(relation.input)
     if isinstance(relation, n.Project):
-        below = told_apart(relation.input)
+        below = distinguishing_columns(relation.input)
         names = {
             i.expression.name: i.name for i in relation.items if isinstance(i.expression, n.Column)
         }
@@ -101,17 +101,17 @@ def _filter(node: n.Filter, unique: UniqueSets) -> Keys:
 
 def _from_conditions(conditions: tuple[n.Scalar, ...]) -> tuple[tuple[Names, Names], ...]:
     """Read `a = b` and `a = 5`: equal columns settle each other, a constant needs nothing to be settled."""
-    found: list[tuple[Names, Names]] = []
+    dependencies: list[tuple[Names, Names]] = []
     for part in conditions:
         if not isinstance(part, n.Compare) or part.op != "=":
             continue
         a, b = part.left, part.right
         if isinstance(a, n.Column) and isinstance(b, n.Column) and exactly_comparable(a, b):
-            found += _alike(a.name, b.name)
+            dependencies += _alike(a.name, b.name)
         for one, other in ((a, b), (b, a)):
             if isinstance(one, n.Column) and isinstance(other, n.Literal):
-                found.append((_NOTHING, frozenset((one.name,))))
-    return tuple(found)
+                dependencies.append((_NOTHING, frozenset((one.name,))))
+    return tuple(dependencies)
 
 
 def _alike(a: str, b: str) -> list[tuple[Names, Names]]:
@@ -120,14 +120,14 @@ def _alike(a: str, b: str) -> list[tuple[Names, Names]]:
 
 def _named(items: tuple[n.Named, ...]) -> tuple[tuple[Names, Names], ...]:
     """A computed column is settled by what it is computed from; a renamed one is the same column."""
-    found: list[tuple[Names, Names]] = []
+    dependencies: list[tuple[Names, Names]] = []
     for item in items:
         if isinstance(item.expression, n.Column):
             if item.expression.name != item.name:
-                found += _alike(item.name, item.expression.name)
+                dependencies += _alike(item.name, item.expression.name)
         elif not n.has_subquery(item.expression):
-            found.append((columns_of(item.expression), frozenset((item.name,))))
-    return tuple(found)
+            dependencies.append((columns_of(item.expression), frozenset((item.name,))))
+    return tuple(dependencies)
 
 
 def _project(node: n.Project, unique: UniqueSets) -> Keys:
@@ -144,8 +144,8 @@ def _join(node: n.Join, unique: UniqueSets) -> Keys:
     # Rows without partner get NULLs, so what holds on the right need not hold after the join. But where
     # a left row finds one partner at most, it stays one row.
     matched = frozenset(b for _, b in equal_columns(node))
-    kept = left.keys if identifies(right, matched) else both
-    return Keys(kept, left.dependencies)
+    keys = left.keys if identifies(right, matched) else both
+    return Keys(keys, left.dependencies)
 
 
 def _aggregate(node: n.Aggregate, unique: UniqueSets) -> Keys:

@@ -28,16 +28,16 @@ def stored_columns(scan: n.Scan) -> Mapping[str, str]:
     try:
         return scan._stored
     except AttributeError:
-        found = {f.name: stored_column(scan, f.name).lower() for f in scan.columns}
-    object.__setattr__(scan, "_stored", found)
-    return found
+        columns = {f.name: stored_column(scan, f.name).lower() for f in scan.columns}
+    object.__setattr__(scan, "_stored", columns)
+    return columns
 
 
 def named_in(scan: n.Scan, columns: Iterable[str]) -> tuple[str, ...] | None:
     """Give columns of a table, lower-cased, as a scan names them; None if it lacks one."""
     names = {base: name for name, base in stored_columns(scan).items()}
-    wanted = tuple(columns)
-    return tuple(names[c] for c in wanted) if all(c in names for c in wanted) else None
+    requested = tuple(columns)
+    return tuple(names[c] for c in requested) if all(c in names for c in requested) else None
 
 
 def origins_of(*nodes: n.Node) -> dict[str, Origin]:
@@ -117,10 +117,10 @@ def source_of(relation: n.Relation, name: str) -> n.Column | n.Literal | None:
                 return None
             relation = relation.input
         elif isinstance(relation, n.Project):
-            found = next(i.expression for i in relation.items if i.name == name)
-            if not isinstance(found, n.Column):
-                return found if isinstance(found, n.Literal) else None
-            relation, name = relation.input, found.name
+            expression = next(i.expression for i in relation.items if i.name == name)
+            if not isinstance(expression, n.Column):
+                return expression if isinstance(expression, n.Literal) else None
+            relation, name = relation.input, expression.name
         elif isinstance(relation, n.Join):
             left = any(f.name == name for f in fields_of(relation.left))
             relation = relation.left if left else relation.right

@@ -122,43 +122,45 @@ class Ownerships:
 
     def of(self, relation: n.Relation) -> Ownership:
         """Give the ownership of a relation."""
-        found = self.done.get(relation)
-        if found is None:
+        ownership = self.done.get(relation)
+        if ownership is None:
             rule = OWNERSHIP.find(relation)
             if rule is None:
-                found = _stop(
+                ownership = _stop(
                     relation, "owner.unknown", f"{type(relation).__name__} has no rule", ""
                 )
             else:
-                found = self._accounted(relation, self._asking(relation, rule(self, relation)))
-            if found.blocked is not None:
-                found = Ownership(touched=True, blocked=found.blocked)  # nothing else is claimed
-            self.done[relation] = found
-        return found
+                ownership = self._accounted(relation, self._asking(relation, rule(self, relation)))
+            if ownership.blocked is not None:
+                ownership = Ownership(
+                    touched=True, blocked=ownership.blocked
+                )  # nothing else is claimed
+            self.done[relation] = ownership
+        return ownership
 
-    def _asking(self, relation: n.Relation, found: Ownership) -> Ownership:
+    def _asking(self, relation: n.Relation, ownership: Ownership) -> Ownership:
         """Check every expression of a relation, whichever rule it has: no rule can forget one (owner.subquery)."""
-        if found.blocked is not None:
-            return found
+        if ownership.blocked is not None:
+            return ownership
         # A join's condition stands on the joined rows, all else on the rows of the one input.
         inputs = [self.of(c) for c in n.children(relation) if isinstance(c, n.Relation)]
-        rows = inputs[0] if len(inputs) == 1 else found
+        rows = inputs[0] if len(inputs) == 1 else ownership
         condition = relation.predicate if isinstance(relation, n.Filter) else None
         if isinstance(relation, n.Join):
             condition = relation.condition
         for part in expressions(relation):
             blocked = _blocked_by(self, part, rows, positive=part is condition)
             if blocked is not None:
-                return replace(found, touched=True, blocked=blocked)
-        return found
+                return replace(ownership, touched=True, blocked=blocked)
+        return ownership
 
-    def _accounted(self, relation: n.Relation, found: Ownership) -> Ownership:
+    def _accounted(self, relation: n.Relation, ownership: Ownership) -> Ownership:
         """Let no rule say that no unit matters where a unit's data are read: a second wall behind the rules."""
-        if not found.touched and reads(relation, self.paths.reached.__contains__):
+        if not ownership.touched and reads(relation, self.paths.reached.__contains__):
             return _stop(
                 relation, "owner.subquery", "data of units are read that no rule accounts for", ""
             )
-        return found
+        return ownership
 
 
 def _stop(node: n.Node, rule: str, reason: str, hint: str) -> Ownership:
@@ -246,7 +248,7 @@ def _blocked_by(
     `positive` says that it is only asked whether the expression is true: as a value, unknown and false differ.
     """
     tests = n.conjuncts(expression) if positive and isinstance(expression, n.Scalar) else ()
-    kept = {id(p) for p in tests}
+    tested = {id(p) for p in tests}
     for part in _subqueries(expression):
         inner = o.of(part.relation)
         if not inner.touched:
@@ -258,7 +260,7 @@ def _blocked_by(
         if (
             isinstance(part, n.InSubquery)
             and inside is not None
-            and id(part) in kept
+            and id(part) in tested
             and isinstance(part.operand, n.Column)
             and exactly_comparable(part.operand, inside)
         ):
@@ -436,12 +438,14 @@ def _by_own_column(o: Ownerships, node: n.Truncate | n.TruncateGroups, rule: str
 def _join(o: Ownerships, node: n.Join) -> Ownership:
     left, right = o.of(node.left), o.of(node.right)
     equal = equal_columns(node)
-    found = _joined(o, node, left, right, equal)
+    ownership = _joined(o, node, left, right, equal)
     # The condition of a LEFT JOIN leaves every left row in.
-    if found.blocked is None and node.kind != "left":
-        found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
+    if ownership.blocked is None and node.kind != "left":
+        ownership = replace(
+            ownership, pinned=ownership.pinned | _pins(ownership, n.conjuncts(node.condition))
+        )
     keys = _joined_keys(left, right, equal)
-    return replace(found, keys=keys)
+    return replace(ownership, keys=keys)
 
 
 def _joined(
@@ -537,14 +541,14 @@ def _fan(side: Ownership, columns: list[str]) -> int | None:
 def _joined_keys(
     left: Ownership, right: Ownership, equal: list[tuple[str, str]]
 ) -> tuple[frozenset[str], ...]:
-    found: list[frozenset[str]] = []
+    keys: list[frozenset[str]] = []
     if any(k <= {b for _, b in equal} for k in right.keys):
-        found += left.keys
+        keys += left.keys
     if any(k <= {a for a, _ in equal} for k in left.keys):
-        found += right.keys
-    if not found:
-        found = [a | b for a in left.keys[:2] for b in right.keys[:2]]
-    return tuple(dict.fromkeys(found))
+        keys += right.keys
+    if not keys:
+        keys = [a | b for a in left.keys[:2] for b in right.keys[:2]]
+    return tuple(dict.fromkeys(keys))
 
 
 @OWNERSHIP.rule(n.Union, n.Intersect, n.Except, id="owner.set")

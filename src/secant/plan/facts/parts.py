@@ -73,10 +73,10 @@ def parts_read(relation: n.Relation, table: str) -> list[Part]:
 def disjoint(one: list[Part], two: list[Part]) -> bool:
     """Whether one column tells all parts of one plan from all parts of another: no row is looked at by both."""
     columns = {c for part in (*one, *two) for c in part}
-    return any(all(_told_apart(p.get(c), q.get(c)) for p in one for q in two) for c in columns)
+    return any(all(_disjoint(p.get(c), q.get(c)) for p in one for q in two) for c in columns)
 
 
-def _told_apart(one: tuple[Values, ...] | None, two: tuple[Values, ...] | None) -> bool:
+def _disjoint(one: tuple[Values, ...] | None, two: tuple[Values, ...] | None) -> bool:
     return any(a.apart(b) for a in one or () for b in two or ())
 
 
@@ -116,22 +116,22 @@ def _below(part: n.Node) -> Iterator[tuple[n.Scan, Part]]:
 
 def _part(scan: n.Scan, conditions: tuple[n.Scalar, ...]) -> Part:
     names = stored_columns(scan)
-    found: Part = {}
+    part: Part = {}
     for condition in conditions:
-        said = _said(condition)
-        if said is not None and said[0] in names:
-            column = names[said[0]]
-            found[column] = (*found.get(column, ()), said[1])
-    return found
+        values = _values_compared(condition)
+        if values is not None and values[0] in names:
+            column = names[values[0]]
+            part[column] = (*part.get(column, ()), values[1])
+    return part
 
 
-def _said(condition: n.Scalar) -> tuple[str, Values] | None:
+def _values_compared(condition: n.Scalar) -> tuple[str, Values] | None:
     """Read a comparison of a column with constants of its own type; None for anything else."""
     if isinstance(condition, n.InList) and isinstance(condition.operand, n.Column):
         column = condition.operand
         values = [_constant(column, item) for item in condition.items]
-        known = frozenset(v for v in values if v is not None)
-        return (column.name, Values(known)) if None not in values else None
+        present = frozenset(v for v in values if v is not None)
+        return (column.name, Values(present)) if None not in values else None
     if not isinstance(condition, n.Compare):
         return None
     op, left, right = condition.op, condition.left, condition.right

@@ -57,8 +57,8 @@ def _present(
     if isinstance(relation, n.Values):
         return frozenset(
             f.name
-            for place, f in enumerate(relation.columns)
-            if all(row[place] is not None for row in relation.rows)
+            for index, f in enumerate(relation.columns)
+            if all(row[index] is not None for row in relation.rows)
         )
     if isinstance(relation, n.Filter):
         return look(relation.input) | present_after(n.conjuncts(relation.predicate))
@@ -80,8 +80,8 @@ def _present(
         sides = [(fields_of(s), look(s)) for s in (relation.left, relation.right)]
         return frozenset(
             f.name
-            for place, f in enumerate(relation.columns)
-            if all(fields[place].name in names for fields, names in sides)
+            for index, f in enumerate(relation.columns)
+            if all(fields[index].name in names for fields, names in sides)
         )
     if isinstance(relation, _SAME_ROWS):
         return look(relation.input)
@@ -90,9 +90,9 @@ def _present(
 
 def _stored(scan: n.Scan, policy: Policy, catalog: Catalog) -> Names:
     table = catalog.table(scan.table)
-    kept = frozenset() if table is None else frozenset(c.lower() for c in table.not_null)
+    not_null = frozenset() if table is None else frozenset(c.lower() for c in table.not_null)
     return frozenset(
         name
         for name, column in stored_columns(scan).items()
-        if column.lower() in kept or not policy.column(scan.table, column).null
+        if column.lower() in not_null or not policy.column(scan.table, column).null
     )

@@ -42,7 +42,7 @@ def as_number(value: object) -> Fraction | None:
     return None
 
 
-def learn(found: Ranges, condition: n.Scalar) -> None:
+def learn(ranges: Ranges, condition: n.Scalar) -> None:
     """Take what a condition says about a single column beside a constant, or beside another column."""
     if isinstance(condition, n.Compare):
         for a, b, op in (
@@ -51,7 +51,7 @@ def learn(found: Ranges, condition: n.Scalar) -> None:
         ):
             if isinstance(a, n.Column) and isinstance(b, n.Column):
                 if op != "<>" and exactly_comparable(a, b):
-                    found.relations.setdefault(a.name, []).append((op, b))
+                    ranges.relations.setdefault(a.name, []).append((op, b))
             elif (
                 isinstance(a, n.Column)
                 and isinstance(b, n.Literal)
@@ -59,12 +59,12 @@ def learn(found: Ranges, condition: n.Scalar) -> None:
             ):
                 value = as_number(b.value)
                 if value is not None:
-                    _narrow(found, a.name, _half_line(op, value))
+                    _narrow(ranges, a.name, _half_line(op, value))
     elif isinstance(condition, n.InList) and isinstance(condition.operand, n.Column):
         values = [as_number(i.value) if isinstance(i, n.Literal) else None for i in condition.items]
         numbers = [v for v in values if v is not None]
         if len(numbers) == len(values) and numbers:
-            _narrow(found, condition.operand.name, iv.Interval(min(numbers), max(numbers)))
+            _narrow(ranges, condition.operand.name, iv.Interval(min(numbers), max(numbers)))
 
 
 def _half_line(op: str, value: Fraction) -> iv.Interval:
@@ -77,10 +77,10 @@ def _half_line(op: str, value: Fraction) -> iv.Interval:
     return iv.EVERYTHING
 
 
-def _narrow(found: Ranges, name: str, by: iv.Interval) -> None:
-    both = iv.meet(found.filtered.get(name, iv.EVERYTHING), by)
+def _narrow(ranges: Ranges, name: str, by: iv.Interval) -> None:
+    both = iv.meet(ranges.filtered.get(name, iv.EVERYTHING), by)
     if both is not None:  # contradictory filters: no row passes, any interval is right
-        found.filtered[name] = both
+        ranges.filtered[name] = both
 
 
 def declared_keys(policy: Policy, scan: n.Scan) -> list[frozenset[str]]:

@@ -99,9 +99,9 @@ def _together_true(r: Ranges, parts: tuple[n.Scalar, ...]) -> bool:
         return True
     for index, part in enumerate(parts[1:], start=1):
         if any(columns_of(part) & columns_of(other) for other in parts[:index]):
-            held = n.conjunction(parts[:index])
-            assert held is not None
-            if judge(r.under(held), part).never:
+            before = n.conjunction(parts[:index])
+            assert before is not None
+            if judge(r.under(before), part).never:
                 return False
     return True
 
@@ -156,13 +156,13 @@ def may_be_null(r: Ranges, scalar: n.Scalar) -> bool:
     return _may_be_null(r, scalar, {})
 
 
-def _may_be_null(r: Ranges, scalar: n.Scalar, known: dict[n.Scalar, bool]) -> bool:
-    if scalar not in known:
-        known[scalar] = _may_itself(r, scalar, known)
-    return known[scalar]
+def _may_be_null(r: Ranges, scalar: n.Scalar, done: dict[n.Scalar, bool]) -> bool:
+    if scalar not in done:
+        done[scalar] = _may_itself(r, scalar, done)
+    return done[scalar]
 
 
-def _may_itself(r: Ranges, scalar: n.Scalar, known: dict[n.Scalar, bool]) -> bool:
+def _may_itself(r: Ranges, scalar: n.Scalar, done: dict[n.Scalar, bool]) -> bool:
     if isinstance(scalar, n.Literal):
         return scalar.value is None
     if isinstance(scalar, n.Column):
@@ -170,10 +170,10 @@ def _may_itself(r: Ranges, scalar: n.Scalar, known: dict[n.Scalar, bool]) -> boo
     if isinstance(scalar, n.IsNull):
         return False
     if isinstance(scalar, n.Call) and scalar.function == "coalesce":
-        return all(_may_be_null(r, part, known) for part in scalar.arguments)
+        return all(_may_be_null(r, part, done) for part in scalar.arguments)
     if _strict(scalar):
         parts = (part for part in n.children(scalar) if isinstance(part, n.Scalar))
-        return any(_may_be_null(r, part, known) for part in parts)
+        return any(_may_be_null(r, part, done) for part in parts)
     return True
 
 
@@ -190,7 +190,7 @@ def _strict(scalar: n.Node) -> bool:
 
 def present_after(conditions: Iterable[n.Scalar]) -> frozenset[str]:
     """Give the columns that cannot be NULL on a row for which all these conditions are true."""
-    found: set[str] = set()
+    names: set[str] = set()
     for condition in conditions:
         stack: list[n.Node] = []
         if isinstance(condition, (n.Compare, n.Like)):
@@ -204,8 +204,8 @@ def present_after(conditions: Iterable[n.Scalar]) -> frozenset[str]:
             elif isinstance(inner, (n.Compare, n.Like)):
                 stack += n.children(inner)
         nodes = (node for part in stack for node in n.reached(part, _strict))
-        found |= {node.name for node in nodes if isinstance(node, n.Column)}
-    return frozenset(found)
+        names |= {node.name for node in nodes if isinstance(node, n.Column)}
+    return frozenset(names)
 
 
 # ── sets of values ───────────────────────────────────────────────────────────────────────────────
@@ -227,10 +227,10 @@ def values_of(r: Ranges, scalar: n.Scalar) -> Values | None:
 
 def _column_values(r: Ranges, column: n.Column) -> Values | None:
     if column.name not in r.sets:
-        found = _find_values(r, column)
+        values = _find_values(r, column)
         if r.asking:  # some columns were not asked, so another time more may be known
-            return found
-        r.sets[column.name] = found
+            return values
+        r.sets[column.name] = values
     return r.sets[column.name]
 
 
@@ -262,8 +262,8 @@ def _own_values(r: Ranges, column: n.Column) -> Values | None:
         return r.policy.column(*r.origins[column.name]).values
     if column.name in r.merged:
         sides = [values_of(r, side) for side in r.merged[column.name]]
-        known = [side for side in sides if side is not None]
-        return _together(known) if len(known) == len(sides) else None
+        present = [side for side in sides if side is not None]
+        return _together(present) if len(present) == len(sides) else None
     inner = r.definitions.get(column.name)
     return None if inner is None else values_of(r, inner)
 
@@ -276,8 +276,8 @@ def _named_values(condition: n.Scalar) -> Values | None:
     """Read the values that a condition on one column names: x = 'a', x IN ('a', 'b'), or an OR of such."""
     if isinstance(condition, n.Or):
         parts = [_named_values(part) for part in condition.operands]
-        known = [part for part in parts if part is not None]
-        return _together(known) if len(known) == len(parts) else None
+        present = [part for part in parts if part is not None]
+        return _together(present) if len(present) == len(parts) else None
     if isinstance(condition, n.InList) and isinstance(condition.operand, n.Column):
         items = [i.value for i in condition.items if isinstance(i, n.Literal)]
         return tuple(dict.fromkeys(items)) if len(items) == len(condition.items) else None
@@ -300,7 +300,7 @@ def _passing(column: n.Column, values: Values, condition: n.Scalar) -> Values:
 
 def _case_values(r: Ranges, node: n.Case) -> Values | None:
     """Only branches that can be reached count."""
-    found: list[Values] = []
+    by_branch: list[Values] = []
     for branch in node.branches:
         outcome = judge(r, branch.condition)
         if outcome.never:
@@ -308,11 +308,11 @@ def _case_values(r: Ranges, node: n.Case) -> Values | None:
         values = values_of(r, branch.value)
         if values is None:
             return None
-        found.append(values)
+        by_branch.append(values)
         if outcome.always:
-            return _together(found)
+            return _together(by_branch)
     values = values_of(r, node.default)
-    return None if values is None else _together([*found, values])
+    return None if values is None else _together([*by_branch, values])
 
 
 def _tried(r: Ranges, scalar: n.Scalar) -> Values | None:
@@ -339,7 +339,7 @@ def _tried(r: Ranges, scalar: n.Scalar) -> Values | None:
             for f, values in zip(fields, choices, strict=True)
         ]
         rows = n.Values(fields, tuple(product(*typed)))
-        found = evaluate(n.Project(rows, (n.Named("value", scalar),)), {})
+        evaluated = evaluate(n.Project(rows, (n.Named("value", scalar),)), {})
     except Failure:
         return None
-    return tuple(dict.fromkeys(row[0] for row in found))
+    return tuple(dict.fromkeys(row[0] for row in evaluated))

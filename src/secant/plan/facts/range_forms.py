@@ -66,30 +66,30 @@ def repeats(scalar: n.Scalar, definitions: Mapping[str, n.Scalar]) -> bool:
     return False
 
 
-def narrowed(scalar: n.Scalar, found: iv.Interval, setting: Setting) -> iv.Interval:
+def narrowed(scalar: n.Scalar, interval: iv.Interval, setting: Setting) -> iv.Interval:
     """Narrow the interval of an expression by its form, and by that of pieces of its inputs (range.pieces)."""
     whole = _Work(setting)
     form = whole.form(scalar)
     if form is not None:
-        found = _met(found, form.range())
+        interval = _met(interval, form.range())
     # What interval arithmetic cannot bound at all may be bounded piece by piece: a divisor near 0.
     moving = [name for name, (_, limits) in whole.variables.items() if limits.low != limits.high]
     name = affine.widest(form) if form is not None else next(iter(moving), None)
     if name is None:
-        return found
+        return interval
     column, limits = whole.variables[name]
     points = setting.points(column) if isinstance(column, n.Column) else None
     if points is not None and form is not None and len(points) <= MOST_POINTS:
         inside = [p for p in points if _holds(limits, p)]
         ranges = [affine.fixed(form, name, limits, iv.point(p)).range() for p in inside]
-        return found if not ranges else _met(found, _hull(ranges))
+        return interval if not ranges else _met(interval, _hull(ranges))
     parts: list[iv.Interval] = []
     for piece in affine.pieces(limits, PIECES):
         part = _Work(setting, {name: piece}).form(scalar)
         if part is None:
-            return found
+            return interval
         parts.append(part.range())
-    return _met(found, _hull(parts))
+    return _met(interval, _hull(parts))
 
 
 def form_of(scalar: n.Scalar, setting: Setting) -> Affine | None:
@@ -128,9 +128,9 @@ class _Work:
         self.looked += 1
         if self.looked > MOST_NODES:
             return None
-        found = self._form(scalar)
+        form = self._form(scalar)
         # Squares of squares of squares would fill the memory.
-        return found if found is None or abs(found.center) + found.radius < LARGEST else None
+        return form if form is None or abs(form.center) + form.radius < LARGEST else None
 
     def _form(self, scalar: n.Scalar) -> Affine | None:
         if isinstance(scalar, n.Column):
@@ -141,8 +141,8 @@ class _Work:
         if isinstance(scalar, n.Negate):
             operand = self.form(scalar.operand)
             return None if operand is None else affine.negate(operand)
-        known = ("+", "-", "*") if self.setting.linear else tuple(_BINARY)
-        if isinstance(scalar, n.Arithmetic) and scalar.op in known and _plain(scalar):
+        operators = ("+", "-", "*") if self.setting.linear else tuple(_BINARY)
+        if isinstance(scalar, n.Arithmetic) and scalar.op in operators and _plain(scalar):
             return self._arithmetic(scalar)
         if self.setting.linear:
             return self._variable(scalar) if _simple(scalar) else None
@@ -180,10 +180,10 @@ class _Work:
         if form is None:
             return self._variable(column)
         # A condition may say more of the computed column than its definition does.
-        known = iv.meet(form.within, self.setting.of(column))
-        if known is None or iv.meet(form.range(), known) is None:
+        interval = iv.meet(form.within, self.setting.of(column))
+        if interval is None or iv.meet(form.range(), interval) is None:
             return form
-        return Affine(form.center, form.terms, form.error, known)
+        return Affine(form.center, form.terms, form.error, interval)
 
     def _variable(self, scalar: n.Scalar) -> Affine | None:
         """Take a part as a variable of its own, if it is bounded."""
@@ -197,8 +197,8 @@ class _Work:
 
     def _name(self, scalar: n.Scalar) -> str:
         """Equal parts of one row have equal values, so they share a name."""
-        for name, (known, _) in self.variables.items():
-            if same(known, scalar):
+        for name, (expression, _) in self.variables.items():
+            if same(expression, scalar):
                 return name
         return f"part {len(self.variables)}"
 

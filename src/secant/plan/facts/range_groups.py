@@ -37,27 +37,27 @@ def aggregate_range(
     >>> [float(end) for end in aggregate_range("sum", rows).ends()]
     [-3.0, 12.0]
     """
-    kept = [s for s in strata if s.possible is None or s.possible > 0]
+    possible = [s for s in strata if s.possible is None or s.possible > 0]
     if function == "count":
-        sure = sum(s.sure for s in kept)
-        return iv.Interval(Fraction(min(sure, 1) if distinct else sure), _most(kept))
-    if not kept:
+        sure = sum(s.sure for s in possible)
+        return iv.Interval(Fraction(min(sure, 1) if distinct else sure), _most(possible))
+    if not possible:
         return None
     if distinct:
         # Rows with equal values count once, so no more than one row is sure; and there is one.
-        kept = [Stratum(s.value, 0, s.possible) for s in kept]
+        possible = [Stratum(s.value, 0, s.possible) for s in possible]
     if function == "sum":
-        low = _least_sum(kept)
-        mirrored = [Stratum(iv.negate(s.value), s.sure, s.possible) for s in kept]
+        low = _least_sum(possible)
+        mirrored = [Stratum(iv.negate(s.value), s.sure, s.possible) for s in possible]
         high = _least_sum(mirrored)
         return iv.Interval(low, None if high is None else -high)
     if function == "min":
-        return _least(kept)
+        return _least(possible)
     if function == "max":
-        mirrored = [Stratum(iv.negate(s.value), s.sure, s.possible) for s in kept]
+        mirrored = [Stratum(iv.negate(s.value), s.sure, s.possible) for s in possible]
         return iv.negate(_least(mirrored))
-    inside = kept[0].value
-    for stratum in kept[1:]:
+    inside = possible[0].value
+    for stratum in possible[1:]:
         inside = iv.hull(inside, stratum.value)
     if function in _INSIDE:
         return inside
@@ -99,9 +99,9 @@ def _least(strata: Sequence[Stratum]) -> iv.Interval:
     lows = [s.value.low for s in strata]
     low = None if None in lows else min(x for x in lows if x is not None)
     tops = [s.value.high for s in strata if s.sure]
-    known = [x for x in tops if x is not None]
-    if known:
-        return iv.Interval(low, min(known))
+    finite = [x for x in tops if x is not None]
+    if finite:
+        return iv.Interval(low, min(finite))
     highs = [s.value.high for s in strata]
     if None in highs:
         return iv.Interval(low, None)

@@ -39,27 +39,27 @@ def range_report(
         policy: Its declared facts.
         rows: How many rows one inner group can have, where limits say so.
     """
-    found = []
+    entries = []
     for node in n.walk(plan):
         if isinstance(node, n.Aggregate):
-            known = ranges_of(node.input, policy, rows)
+            ranges = ranges_of(node.input, policy, rows)
             entry = {
-                "keys": [_expression(known, key.expression) for key in node.keys],
+                "keys": [_expression(ranges, key.expression) for key in node.keys],
                 "values": [
-                    {"function": call.function, **_expression(known, part)}
+                    {"function": call.function, **_expression(ranges, part)}
                     for call in node.aggregations
                     for part in (call.argument, call.second)
                     if part is not None
                 ],
                 "conditions": [
                     {"condition": show_scalar(c), "passes": judge(before, c).word}
-                    for before, c in each_condition(known)
+                    for before, c in each_condition(ranges)
                 ],
-                "empty": known.empty,
+                "empty": ranges.empty,
                 "one_row_a_group": _one_row(node, policy),
             }
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _one_row(node: n.Aggregate, policy: Policy) -> bool:
@@ -69,17 +69,17 @@ def _one_row(node: n.Aggregate, policy: Policy) -> bool:
     )
 
 
-def _expression(known: Ranges, scalar: n.Scalar) -> dict[str, Any]:
+def _expression(ranges: Ranges, scalar: n.Scalar) -> dict[str, Any]:
     """Describe one expression: its range, its values if they are few, and where they come from."""
-    found = known.of(scalar)
-    values = values_of(known, scalar)
-    plain = replace(known, root=None, filtered={}).of(scalar)
+    interval = ranges.of(scalar)
+    values = values_of(ranges, scalar)
+    plain = replace(ranges, root=None, filtered={}).of(scalar)
     return {
         "expression": show_scalar(scalar),
-        "range": shown_range(found, scalar),
+        "range": shown_range(interval, scalar),
         "without_the_query": shown_range(plain, scalar),
         "possible_values": _few(values),
-        "from": list(dict.fromkeys(_sources(known, scalar, set()))),
+        "from": list(dict.fromkeys(_sources(ranges, scalar, set()))),
     }
 
 
@@ -108,55 +108,55 @@ def _end(end: Fraction | None, dated: bool) -> Any:
     return float(end) if abs(end) < 10**300 else str(end)
 
 
-def _sources(known: Ranges, scalar: n.Scalar, seen: set[str]) -> Iterator[str]:
+def _sources(ranges: Ranges, scalar: n.Scalar, seen: set[str]) -> Iterator[str]:
     """Say, column by column, which facts were used."""
     columns = [part for part in n.walk(scalar) if isinstance(part, n.Column)]
     for column in columns:
         if column.name in seen:
             continue
         seen.add(column.name)
-        yield from _column_sources(known, column, seen)
+        yield from _column_sources(ranges, column, seen)
     if not isinstance(scalar, n.Column) and columns:
         yield "the functions of the expression"
 
 
-def _column_sources(known: Ranges, column: n.Column, seen: set[str]) -> Iterator[str]:
-    if column.name in known.origins:
-        yield _declared_source(known, column)
-    elif column.name in known.listed:
+def _column_sources(ranges: Ranges, column: n.Column, seen: set[str]) -> Iterator[str]:
+    if column.name in ranges.origins:
+        yield _declared_source(ranges, column)
+    elif column.name in ranges.listed:
         yield f"{column.name}: written in the query"
-    elif column.name in known.aggregations:
-        call, group = known.aggregations[column.name]
-        rows = known.rows(group)
+    elif column.name in ranges.aggregations:
+        call, group = ranges.aggregations[column.name]
+        rows = ranges.rows(group)
         limit = "any number of rows" if rows is None else f"at most {several(rows, 'row')}"
         yield f"{column.name}: {call.function} over {limit} of a group"
         for part in (call.argument, call.second):
             if part is not None:
-                yield from _sources(known, part, seen)
-    elif column.name in known.merged:
-        for side in known.merged[column.name]:
-            yield from _sources(known, side, seen)
-    elif column.name in known.definitions:
-        yield from _sources(known, known.definitions[column.name], seen)
-    for condition in known.conditions:
+                yield from _sources(ranges, part, seen)
+    elif column.name in ranges.merged:
+        for side in ranges.merged[column.name]:
+            yield from _sources(ranges, side, seen)
+    elif column.name in ranges.definitions:
+        yield from _sources(ranges, ranges.definitions[column.name], seen)
+    for condition in ranges.conditions:
         names = columns_of(condition)
         if column.name in names and not n.has_subquery(condition):
             word = "filter" if len(names) == 1 else "condition between columns"
             yield f"{column.name}: {word} {show_scalar(condition)}"
 
 
-def _declared_source(known: Ranges, column: n.Column) -> str:
-    table, name = known.origins[column.name]
-    facts = known.policy.column(table, name)
-    shown = shown_range(declared(known.policy, table, name), column)
+def _declared_source(ranges: Ranges, column: n.Column) -> str:
+    table, name = ranges.origins[column.name]
+    facts = ranges.policy.column(table, name)
+    shown = shown_range(declared(ranges.policy, table, name), column)
     if facts.assumed:
         assert facts.belief is not None
         return (
-            f"{table}.{name}: {_words(shown)}, ASSUMED from its {facts.belief.kind} distribution; "
+            f"{table}.{name}: {_ends_text(shown)}, ASSUMED from its {facts.belief.kind} distribution; "
             "values outside are clamped, so privacy does not rest on it"
         )
     if facts.range is not None:
-        return f"{table}.{name}: declared range {_words(shown)}"
+        return f"{table}.{name}: declared range {_ends_text(shown)}"
     if facts.values is not None:
         return f"{table}.{name}: {len(facts.values)} declared values"
     return f"{table}.{name}: nothing is declared"
@@ -168,9 +168,9 @@ def range_lines(report: Sequence[Mapping[str, Any]]) -> list[str]:
     for number, entry in enumerate(report, start=1):
         lines.append(f"  aggregate {number}")
         for key in entry["keys"]:
-            lines += _told("key", key)
+            lines += _lines("key", key)
         for value in entry["values"]:
-            lines += _told(value["function"], value)
+            lines += _lines(value["function"], value)
         for condition in entry["conditions"]:
             lines.append(f"    rows pass {condition['passes']}: {condition['condition']}")
         if entry["empty"]:
@@ -180,16 +180,18 @@ def range_lines(report: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _told(what: str, entry: Mapping[str, Any]) -> list[str]:
-    text = f"    {what} {entry['expression']}: {_words(entry['range'])}"
+def _lines(what: str, entry: Mapping[str, Any]) -> list[str]:
+    text = f"    {what} {entry['expression']}: {_ends_text(entry['range'])}"
     if entry["possible_values"] is not None:
         text += f", one of {', '.join(map(str, entry['possible_values'])) or 'nothing'}"
     if entry["without_the_query"] != entry["range"]:
-        text += f" ({_words(entry['without_the_query'])} without conditions and repeated columns)"
+        text += (
+            f" ({_ends_text(entry['without_the_query'])} without conditions and repeated columns)"
+        )
     return [text, *(f"      {source}" for source in entry["from"])]
 
 
-def _words(ends: Sequence[Any] | None) -> str:
+def _ends_text(ends: Sequence[Any] | None) -> str:
     if ends is None:
         return "any value"
     low, high = ("..." if end is None else _digits(end) for end in ends)

@@ -30,7 +30,7 @@ from secant.plan.facts.regions import conditions_on
 from secant.plan.functions.aggregates import SPREAD
 from secant.plan.functions.scalar import FUNCTIONS
 from secant.plan.rewrites.rewrite import columns_of
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.rule_table import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import type_of
@@ -89,24 +89,24 @@ class Ranges(Lineage):
             return self._outermost(rule, scalar)
         if self.remembered is not None and scalar in self.remembered:
             return self.remembered[scalar]
-        found = iv.EVERYTHING if rule is None else rule(self, scalar)
+        interval = iv.EVERYTHING if rule is None else rule(self, scalar)
         if self.remembered is not None and not self.asking:
-            self.remembered[scalar] = found
-        return found
+            self.remembered[scalar] = interval
+        return interval
 
     def _outermost(self, rule: Callable[..., iv.Interval], scalar: n.Scalar) -> iv.Interval:
         """Look at a whole expression: where a column repeats, forms say more than intervals."""
         self._inside = True
         try:
-            found: iv.Interval = rule(self, scalar)
-            if found.bounded and found.low == found.high:
-                return found
+            interval: iv.Interval = rule(self, scalar)
+            if interval.bounded and interval.low == interval.high:
+                return interval
             # One column without definition is as narrow as it gets.
             plain = isinstance(scalar, n.Column) and scalar.name not in self.definitions
             if plain or not repeats(scalar, self.visible):
-                return found
+                return interval
             setting = Setting(self.of, self.visible, lambda column: points_of(self, column))
-            return narrowed(scalar, found, setting)
+            return narrowed(scalar, interval, setting)
         finally:
             self._inside = False
 
@@ -135,7 +135,7 @@ class Ranges(Lineage):
         inner = replace(
             self,
             filtered=dict(self.filtered),
-            relations={name: list(known) for name, known in self.relations.items()},
+            relations={name: list(relations) for name, relations in self.relations.items()},
             conditions=(*self.conditions, *parts),
             remembered={},
             sets={},
@@ -169,20 +169,20 @@ def points_of(ranges: Ranges, column: n.Column) -> tuple[Fraction, ...] | None:
     """Give the numbers that a column may be, if they are declared one by one."""
     values = values_of(ranges, column) if column.type.numeric else None
     numbers = [as_number(value) for value in values or ()]
-    known = tuple(number for number in numbers if number is not None)
-    return known if known and len(known) == len(numbers) else None
+    present = tuple(number for number in numbers if number is not None)
+    return present if present and len(present) == len(numbers) else None
 
 
 def ranges_of(
     relation: n.Relation, policy: Policy, rows: Callable[[n.Aggregate], int | None]
 ) -> Ranges:
     """Collect what is known about the columns of a relation. `rows` bounds the rows of a group by declared limits."""
-    found = Ranges(policy, rows, root=relation, remembered={})
-    found.follow(relation)
-    found.conditions = tuple(conditions_on(relation))
-    for condition in found.conditions:
-        learn(found, condition)
-    return found
+    ranges = Ranges(policy, rows, root=relation, remembered={})
+    ranges.follow(relation)
+    ranges.conditions = tuple(conditions_on(relation))
+    for condition in ranges.conditions:
+        learn(ranges, condition)
+    return ranges
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────
@@ -190,55 +190,57 @@ def ranges_of(
 
 @RANGES.rule(n.Column, id="range.column")
 def _column(r: Ranges, node: n.Column) -> iv.Interval:
-    known = iv.EVERYTHING
+    interval = iv.EVERYTHING
     if node.name in r.origins:
-        known = declared(r.policy, *r.origins[node.name])
+        interval = declared(r.policy, *r.origins[node.name])
     elif node.name in r.aggregations:
-        known = _aggregation(r, *r.aggregations[node.name])
+        interval = _aggregation(r, *r.aggregations[node.name])
     elif node.name in r.windows and r.root is not None:
         call, below = r.windows[node.name]  # what the row itself has passed says nothing of others
-        known = window_range(call, ranges_of(below, r.policy, r.rows))
+        interval = window_range(call, ranges_of(below, r.policy, r.rows))
     elif node.name in r.merged:
-        known = iv.hull(*(r.of(side) for side in r.merged[node.name]))
+        interval = iv.hull(*(r.of(side) for side in r.merged[node.name]))
     elif node.name in r.definitions:
-        known = r.of(r.definitions[node.name])
-    both = iv.meet(known, r.filtered.get(node.name, iv.EVERYTHING))
-    known = known if both is None else both
-    return known if r.root is None else _compared(r, node, _counted(r, node, known))
+        interval = r.of(r.definitions[node.name])
+    both = iv.meet(interval, r.filtered.get(node.name, iv.EVERYTHING))
+    interval = interval if both is None else both
+    return interval if r.root is None else _compared(r, node, _counted(r, node, interval))
 
 
 def window_range(call: n.WindowCall, rows: Ranges) -> iv.Interval:
     """Give the range of a window call from what is known of all rows that it may look at (range.window)."""
-    function, given = call.function, call.arguments
+    function, arguments = call.function, call.arguments
     if function in ("percent_rank", "cume_dist"):
         return iv.Interval(Fraction(0), Fraction(1))
     if function in ("row_number", "rank", "dense_rank"):
         return iv.Interval(Fraction(1), None)
     if function == "ntile":
-        return iv.Interval(Fraction(1), rows.of(given[0]).high)
+        return iv.Interval(Fraction(1), rows.of(arguments[0]).high)
     if function == "count" or function in SPREAD:
         return iv.Interval(Fraction(0), None)
     if function == "sum":
         return iv.EVERYTHING
     # One of the values, or between them; lag and lead may also give their default.
-    return iv.hull(rows.of(given[0]), rows.of(given[-1] if len(given) == 3 else given[0]))
+    return iv.hull(
+        rows.of(arguments[0]), rows.of(arguments[-1] if len(arguments) == 3 else arguments[0])
+    )
 
 
-def _counted(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
+def _counted(r: Ranges, node: n.Column, interval: iv.Interval) -> iv.Interval:
     """Narrow the range of a column with few values to those that pass the conditions (range.values)."""
     if node.name not in r.listed and not (
         node.name in r.origins and r.policy.column(*r.origins[node.name]).values is not None
     ):
-        return known
+        return interval
     points = points_of(r, node)
-    both = None if points is None else iv.meet(known, iv.Interval(min(points), max(points)))
-    return known if both is None else both
+    both = None if points is None else iv.meet(interval, iv.Interval(min(points), max(points)))
+    return interval if both is None else both
 
 
-def _compared(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
+def _compared(r: Ranges, node: n.Column, interval: iv.Interval) -> iv.Interval:
     """Narrow a column by the columns that conditions compare it with (range.compared)."""
     if node.name not in r.relations or node.name in r.asking or len(r.asking) >= 3:
-        return known
+        return interval
     r.asking.add(node.name)
     for op, other in r.relations[node.name]:
         theirs = r.of(other)
@@ -247,10 +249,10 @@ def _compared(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
             limit = iv.Interval(None, theirs.high)
         elif op in (">", ">="):
             limit = iv.Interval(theirs.low, None)
-        both = iv.meet(known, limit)
-        known = known if both is None else both
+        both = iv.meet(interval, limit)
+        interval = interval if both is None else both
     r.asking.discard(node.name)
-    return known
+    return interval
 
 
 def declared(policy: Policy, table: str, column: str) -> iv.Interval:
@@ -262,9 +264,9 @@ def declared(policy: Policy, table: str, column: str) -> iv.Interval:
             return iv.Interval(low, high)
     if facts.values is not None:
         numbers = [as_number(v) for v in facts.values]
-        known = [v for v in numbers if v is not None]
-        if known and len(known) == len(numbers):
-            return iv.Interval(min(known), max(known))
+        ends = [v for v in numbers if v is not None]
+        if ends and len(ends) == len(numbers):
+            return iv.Interval(min(ends), max(ends))
     return iv.EVERYTHING
 
 
@@ -289,8 +291,8 @@ def _group(r: Ranges, call: n.Aggregation, group: n.Aggregate, rows: int | None)
     keys = frozenset(key.name for key in group.keys)
     settled = {k.expression.name for k in group.keys if isinstance(k.expression, n.Column)}
     if rows != 1 and keys:
-        found = keys_after(group.input, lambda scan: declared_keys(r.policy, scan))
-        if identifies(found, keys | settled):
+        group_keys = keys_after(group.input, lambda scan: declared_keys(r.policy, scan))
+        if identifies(group_keys, keys | settled):
             rows = 1
     certain = bool(keys) and (call.argument is None or not may_be_null(r, call.argument))
     value = iv.EVERYTHING if call.argument is None else r.of(call.argument)
@@ -313,27 +315,27 @@ def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
         return iv.EVERYTHING
     a, b = r.of(node.left), r.of(node.right)
     if node.op == "+":
-        found = _repeated(r, node, iv.add(a, b))
+        interval = _repeated(r, node, iv.add(a, b))
     elif node.op == "-":
-        found = _repeated(r, node, iv.add(a, iv.negate(b)))
+        interval = _repeated(r, node, iv.add(a, iv.negate(b)))
     elif node.op == "*" and same(node.left, node.right):
-        found = iv.whole_power(a, 2)
+        interval = iv.whole_power(a, 2)
     elif node.op == "*":
-        found = _repeated(r, node, iv.multiply(a, b))
+        interval = _repeated(r, node, iv.multiply(a, b))
     elif node.op == "/":
-        found = iv.divide(a, b)
+        interval = iv.divide(a, b)
     else:
         return iv.EVERYTHING
-    return iv.shortened(found)  # squares of squares of squares would fill the memory
+    return iv.shortened(interval)  # squares of squares of squares would fill the memory
 
 
-def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:
+def _repeated(r: Ranges, node: n.Arithmetic, interval: iv.Interval) -> iv.Interval:
     """Narrow a range where a column stands on both sides: x * (1 - x) on [0, 1] is at most 1/4 (range.affine)."""
     if not columns_of(node.left) & columns_of(node.right):
-        return found
+        return interval
     form = form_of(node, Setting(r.of, linear=True))
-    both = None if form is None else iv.meet(found, form.range())
-    return found if both is None else both
+    both = None if form is None else iv.meet(interval, form.range())
+    return interval if both is None else both
 
 
 @RANGES.rule(n.Negate, id="range.negate")
@@ -344,21 +346,21 @@ def _negate(r: Ranges, node: n.Negate) -> iv.Interval:
 @RANGES.rule(n.Case, id="range.case")
 def _case(r: Ranges, node: n.Case) -> iv.Interval:
     values = [b.value for b in node.branches] + [node.default]
-    known: list[iv.Interval] = []
+    intervals: list[iv.Interval] = []
     # Branches that are constants are not worth the time that judging them takes.
     if r.root is not None and any(columns_of(v) for v in values):
-        known = _reached(r, node)
-    if not known:
-        known = [r.of(v) for v in values if not (isinstance(v, n.Literal) and v.value is None)]
-    result = known[0] if known else iv.EVERYTHING
-    for item in known[1:]:
+        intervals = _reached(r, node)
+    if not intervals:
+        intervals = [r.of(v) for v in values if not (isinstance(v, n.Literal) and v.value is None)]
+    result = intervals[0] if intervals else iv.EVERYTHING
+    for item in intervals[1:]:
         result = iv.hull(result, item)
     return result
 
 
 def _reached(r: Ranges, node: n.Case) -> list[iv.Interval]:
     """Give the ranges of branches that a row can reach, each under its own condition."""
-    found: list[iv.Interval] = []
+    intervals: list[iv.Interval] = []
     for branch in node.branches:
         outcome = judge(r, branch.condition)
         if outcome.never:
@@ -366,12 +368,12 @@ def _reached(r: Ranges, node: n.Case) -> list[iv.Interval]:
         if not (isinstance(branch.value, n.Literal) and branch.value.value is None):
             tied = bool(columns_of(branch.value) & columns_of(branch.condition))
             tied = tied and r.nested < MOST_NESTED
-            found.append((r.under(branch.condition) if tied else r).of(branch.value))
+            intervals.append((r.under(branch.condition) if tied else r).of(branch.value))
         if outcome.always:
-            return found
+            return intervals
     if not (isinstance(node.default, n.Literal) and node.default.value is None):
-        found.append(r.of(node.default))
-    return found
+        intervals.append(r.of(node.default))
+    return intervals
 
 
 @RANGES.rule(n.Cast, id="range.cast")
@@ -401,7 +403,7 @@ def _clamp(r: Ranges, node: n.Clamp) -> iv.Interval:
 
 @RANGES.rule(n.Quantize, id="range.quantize")
 def _quantize(r: Ranges, node: n.Quantize) -> iv.Interval:
-    return r.of(spelled(node))
+    return r.of(as_product(node))
 
 
 @RANGES.rule(n.Extract, id="range.extract")

@@ -37,12 +37,12 @@ def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
             pending.extend(missing)
             continue
         pending.pop()
-        found = [scan for part in below for scan in _found(part)]
-        object.__setattr__(node, "_scans", tuple(dict.fromkeys(found)))
-    return _found(root)
+        below_scans = [scan for part in below for scan in _scans_in(part)]
+        object.__setattr__(node, "_scans", tuple(dict.fromkeys(below_scans)))
+    return _scans_in(root)
 
 
-def _found(node: n.Node) -> tuple[n.Scan, ...]:
+def _scans_in(node: n.Node) -> tuple[n.Scan, ...]:
     # A scan does not remember itself: who holds itself is not let go when the question ends.
     return (node,) if isinstance(node, n.Scan) else node._scans
 

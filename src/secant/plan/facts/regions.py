@@ -44,16 +44,16 @@ _LOOKED_THROUGH = (n.Project, n.Sort, n.Truncate, n.TruncateGroups)
 
 def joined(relation: n.Relation) -> Joined:
     """Take filters and inner joins apart."""
-    found = Joined()
-    found.take(relation, ())
-    return found
+    region = Joined()
+    region.take(relation, ())
+    return region
 
 
 def projected(relation: n.Relation) -> Joined:
     """Look through everything that neither groups nor pads."""
-    found = Joined()
-    found.take(relation, _LOOKED_THROUGH)
-    return found
+    region = Joined()
+    region.take(relation, _LOOKED_THROUGH)
+    return region
 
 
 def unfiltered(relation: n.Relation) -> tuple[tuple[n.Scalar, ...], n.Relation]:

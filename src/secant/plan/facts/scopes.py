@@ -55,19 +55,19 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
         return relation._own
     except AttributeError:
         pass
-    found: dict[n.Node, None] = {}
+    parts: dict[n.Node, None] = {}
     pending = [part for part in relation._below if not isinstance(part, n.Relation)]
     while pending:
         part = pending.pop()
-        if part in found:
+        if part in parts:
             continue
-        found[part] = None
+        parts[part] = None
         if type(part) in n.HOLDERS:
             pending += [child for child in part._below if not isinstance(child, n.Relation)]
         else:
             pending += part._below
-    spend(1 + len(found))
-    object.__setattr__(relation, "_own", tuple(found))
+    spend(1 + len(parts))
+    object.__setattr__(relation, "_own", tuple(parts))
     return relation._own
 
 
@@ -77,9 +77,9 @@ def own_names(relation: n.Relation) -> frozenset[str]:
         return relation._named
     except AttributeError:
         parts = own_parts(relation)
-    found = frozenset([x.name for x in parts if isinstance(x, (n.Column, n.Outer))])
-    object.__setattr__(relation, "_named", found)
-    return found
+    names = frozenset([x.name for x in parts if isinstance(x, (n.Column, n.Outer))])
+    object.__setattr__(relation, "_named", names)
+    return names
 
 
 def holders(root: n.Relation) -> Iterator[n.Node]:
@@ -153,13 +153,13 @@ def _needs(node: n.Relation) -> dict[str, n.Outer]:
 
 def free_columns(scalar: n.Node) -> frozenset[str]:
     """Give the columns of its own relation that a scalar reads, also from inside its subqueries."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part in n.reached(scalar, _outside_of_queries):
         if isinstance(part, (n.Column, n.Outer)):
-            found.add(part.name)
+            names.add(part.name)
         elif isinstance(part, n.Relation):
-            found |= borrowed_by(part).keys()
-    return frozenset(found)
+            names |= borrowed_by(part).keys()
+    return frozenset(names)
 
 
 def _outside_of_queries(part: n.Node) -> bool:

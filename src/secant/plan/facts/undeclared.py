@@ -51,8 +51,8 @@ def undeclared_of(
 
     # Inner sums are clamped summand by summand, and whatever is above reads the clamped ones.
     inner = [a for a in n.walk(exact.input) if isinstance(a, n.Aggregate)]
-    below = frozenset().union(*(found(*_moved(a)) for a in inner))
-    rests = {call.name: below | found(*_moved_by(call)) for call in exact.aggregations}
+    below = frozenset().union(*(found(*_unbounded_calls(a)) for a in inner))
+    rests = {call.name: below | found(*_ranged_arguments(call)) for call in exact.aggregations}
     rests |= {column: found(*cells.keys) | below for column, cells in ranked}
     return Undeclared(
         frozenset().union(*rests.values()),
@@ -61,11 +61,11 @@ def undeclared_of(
     )
 
 
-def _moved(aggregate: n.Aggregate) -> list[n.Node]:
-    return [x for call in aggregate.aggregations for x in _moved_by(call)]
+def _unbounded_calls(aggregate: n.Aggregate) -> list[n.Node]:
+    return [x for call in aggregate.aggregations for x in _ranged_arguments(call)]
 
 
-def _moved_by(call: n.Aggregation) -> tuple[n.Scalar, ...]:
+def _ranged_arguments(call: n.Aggregation) -> tuple[n.Scalar, ...]:
     """Give what of a call a range would move: how many values there are, none does."""
     plain = call.argument is None or (call.function == "count" and not call.distinct)
     return () if plain or call.argument is None else (call.argument,)

@@ -134,8 +134,8 @@ def _median(values: Sequence[Any]) -> Value:
 def _ranked(values: Sequence[Any], fraction: Fraction) -> Value:
     """The least value with at least that share of the values at or below it."""
     ranked = sorted(values, key=order_key)
-    found: Value = ranked[max(1, math.ceil(fraction * len(ranked))) - 1] if ranked else None
-    return found
+    value: Value = ranked[max(1, math.ceil(fraction * len(ranked))) - 1] if ranked else None
+    return value
 
 
 def _between(values: Sequence[Any], fraction: Fraction) -> Value:
@@ -143,8 +143,8 @@ def _between(values: Sequence[Any], fraction: Fraction) -> Value:
     if not values:
         return None
     ranked = sorted(values, key=order_key)
-    place = fraction * (len(ranked) - 1)
-    low, high, part = ranked[math.floor(place)], ranked[math.ceil(place)], place % 1
+    position = fraction * (len(ranked) - 1)
+    low, high, part = ranked[math.floor(position)], ranked[math.ceil(position)], position % 1
     if isinstance(low, Decimal):
         scale = max(-int(value.as_tuple().exponent) for value in ranked)
         exact = Fraction(low) + part * (Fraction(high) - Fraction(low))
@@ -155,11 +155,11 @@ def _between(values: Sequence[Any], fraction: Fraction) -> Value:
 
 def _mode(values: Sequence[Any]) -> Value:
     """The value that most rows hold; the least of several."""
-    held: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for value in values:
-        held.setdefault(same_key(value), []).append(value)
-    most = max(map(len, held.values()), default=0)
-    return min((v[0] for v in held.values() if len(v) == most), key=order_key, default=None)
+        groups.setdefault(same_key(value), []).append(value)
+    most = max(map(len, groups.values()), default=0)
+    return min((v[0] for v in groups.values() if len(v) == most), key=order_key, default=None)
 
 
 def _covariance(pairs: Sequence[tuple[Any, Any]]) -> Value:

@@ -91,9 +91,9 @@ def _time_operation(op: str, kinds: tuple[str, str]) -> Callable[[Any, Any], Val
         case ("DATE" | "TIMESTAMP", "DATE" | "TIMESTAMP"):
             return v.between
         case ("DATE" | "TIMESTAMP", "INTERVAL"):
-            return lambda a, b: v.moved(a, b, sign)
+            return lambda a, b: v.shifted(a, b, sign)
         case ("INTERVAL", "DATE" | "TIMESTAMP"):
-            return lambda a, b: v.moved(b, a, 1)
+            return lambda a, b: v.shifted(b, a, 1)
         case ("DATE", "INTEGER"):
             return lambda a, b: _days_later(a, sign * b)
         case ("INTEGER", "DATE"):

@@ -25,55 +25,55 @@ def portable(pattern: str) -> str:
     """
     if len(pattern) > LONGEST:
         raise ValueError("the pattern is too long")
-    made: list[str] = []
+    pieces: list[str] = []
     at, depth, repeatable = 0, 0, False
     while at < len(pattern):
         character = pattern[at]
-        rest = pattern[at:]
+        remainder = pattern[at:]
         at += 1
         if character == "\\":
-            made.append(_escaped(pattern[at : at + 1]))
+            pieces.append(_escaped(pattern[at : at + 1]))
             at, repeatable = at + 1, True
         elif character == ".":
-            made.append("[^\\n]")
+            pieces.append("[^\\n]")
             repeatable = True
         elif character == "[":
-            written, at = _bracket(pattern, at)
-            made.append(written)
+            piece, at = _bracket(pattern, at)
+            pieces.append(piece)
             repeatable = True
         elif character == "(":
-            if rest.startswith("(?") and not rest.startswith("(?:"):
+            if remainder.startswith("(?") and not remainder.startswith("(?:"):
                 raise ValueError("(? is not accepted but for (?:")
-            made.append("(?:" if rest.startswith("(?:") else "(")
-            at += 2 if rest.startswith("(?:") else 0
+            pieces.append("(?:" if remainder.startswith("(?:") else "(")
+            at += 2 if remainder.startswith("(?:") else 0
             depth, repeatable = depth + 1, False
         elif character == ")":
             depth, repeatable = depth - 1, True
             if depth < 0:
                 raise ValueError("a parenthesis is closed that was not opened")
-            made.append(")")
+            pieces.append(")")
         elif character in "*+?{":
-            found = _REPEATED.match(rest) if character == "{" else None
-            counts = [int(c) for c in (found[1], found[3]) if c] if found else [0]
+            repetition = _REPEATED.match(remainder) if character == "{" else None
+            counts = [int(c) for c in (repetition[1], repetition[3]) if c] if repetition else [0]
             if (
                 not repeatable
-                or (character == "{" and found is None)
+                or (character == "{" and repetition is None)
                 or max(counts) > MOST_REPEATED
             ):
                 raise ValueError(f"{character} repeats nothing, or too much")
-            made.append(found[0] if found else character)
-            at += len(found[0]) - 1 if found else 0
+            pieces.append(repetition[0] if repetition else character)
+            at += len(repetition[0]) - 1 if repetition else 0
             repeatable = False
         elif character in "]}":
             raise ValueError(f"{character} is written \\{character}")
         else:
-            made.append(character)
+            pieces.append(character)
             repeatable = character not in "|^$"
     if depth:
         raise ValueError("a parenthesis is not closed")
-    written = "".join(made)
-    _compiled(written)
-    return written
+    piece = "".join(pieces)
+    _compiled(piece)
+    return piece
 
 
 def _escaped(character: str) -> str:
@@ -86,9 +86,9 @@ def _escaped(character: str) -> str:
 
 def _bracket(pattern: str, at: int) -> tuple[str, int]:
     """Read what stands after an opening bracket, and give the place behind the closing one."""
-    made = ["["]
+    pieces = ["["]
     if pattern[at : at + 1] == "^":
-        made.append("^")
+        pieces.append("^")
         at += 1
     start = at
     while at < len(pattern) and (pattern[at] != "]" or at == start):
@@ -98,18 +98,18 @@ def _bracket(pattern: str, at: int) -> tuple[str, int]:
         if character == "\\":
             inner = pattern[at + 1 : at + 2]
             if inner in _CLASSES:
-                made.append(_CLASSES[inner])
+                pieces.append(_CLASSES[inner])
             elif inner in _CONTROL or (inner and not inner.isalnum() and inner.isascii()):
-                made.append(f"\\{inner}")
+                pieces.append(f"\\{inner}")
             else:
                 raise ValueError(f"\\{inner} inside brackets is not accepted")
             at += 1
         else:
-            made.append(character)
+            pieces.append(character)
         at += 1
     if at >= len(pattern):
         raise ValueError("a bracket is not closed")
-    return "".join([*made, "]"]), at + 1
+    return "".join([*pieces, "]"]), at + 1
 
 
 @lru_cache(maxsize=512)
@@ -134,8 +134,8 @@ def groups(pattern: str) -> int:
 
 def extracted(text: str, pattern: str, group: int = 0) -> str:
     """Give the first part of a text that fits, or a group of it; empty where nothing does."""
-    found = _compiled(pattern).search(text)
-    return "" if found is None else found[group] or ""
+    match = _compiled(pattern).search(text)
+    return "" if match is None else match[group] or ""
 
 
 def exchanged(text: str, pattern: str, new: str, how: str = "") -> str:

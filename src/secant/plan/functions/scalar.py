@@ -429,7 +429,7 @@ _TEXTS = (
         stepwise=True,
     ),
     Function(
-        "strpos", 2, 2, _signature(INTEGER, "TEXT", "TEXT"), texts.place_of, never_null=True,
+        "strpos", 2, 2, _signature(INTEGER, "TEXT", "TEXT"), texts.position_of, never_null=True,
         syntax=("StrPosition", "this", "substr"), range=_at_least_none, postgres="CAST(strpos({0}, {1}) AS bigint)",
         stepwise=True,
     ),
@@ -529,7 +529,7 @@ _TIMES = (
         3,
         3,
         _signature(DATE, "INTEGER", "INTEGER", "INTEGER"),
-        texts.made_date,
+        texts.checked_date,
         partial=True,
         syntax=("DateFromParts", "year", "month", "day"),
         duckdb="CASE WHEN {0} BETWEEN 1 AND 9999 THEN make_date(CAST({0} AS BIGINT), CAST({1} AS BIGINT), "
@@ -548,7 +548,7 @@ _TIMES = (
         check=texts.check_format,
     ),
 )
-_MADE_BY_REWRITES = (
+_INTERNAL = (
     Function(
         "lowest", 1, 64, _to_double, values.lowest, written=False, never_null=True, range=_all_together(iv.smaller),
     ),
@@ -567,5 +567,5 @@ _MADE_BY_REWRITES = (
 )  # fmt: skip
 """Soft filters are floats throughout: engines read the constants beside a DOUBLE as such."""
 
-_LIST = (*_NUMBERS, *_ANGLES, *_CHOICES, *_TEXTS, *_TIMES, *_MADE_BY_REWRITES)
+_LIST = (*_NUMBERS, *_ANGLES, *_CHOICES, *_TEXTS, *_TIMES, *_INTERNAL)
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({f.name: f for f in _LIST})

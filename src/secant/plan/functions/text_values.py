@@ -30,13 +30,13 @@ POSTGRES_PARTS = {
 }  # fmt: skip
 
 
-def formatted(moment: date, written: str) -> str:
+def formatted(moment: date, pattern: str) -> str:
     """Give a moment as text, part by part."""
     whole = midnight(moment)
-    return "".join(_PARTS[p](whole) if p in _PARTS else p for p in FORMAT.findall(written))
+    return "".join(_PARTS[p](whole) if p in _PARTS else p for p in FORMAT.findall(pattern))
 
 
-def place_of(text: str, part: str) -> int:
+def position_of(text: str, part: str) -> int:
     """Count characters up to where a part begins, from 1; 0 if it is not there."""
     return text.find(part) + 1
 
@@ -55,8 +55,8 @@ def joined(delimiter: Any, *parts: Any) -> str | None:
 def translated(text: str, old: str, new: str) -> str:
     """Exchange characters one by one; those without a partner go."""
     table: dict[int, str | None] = {}
-    for place, character in enumerate(old):
-        table.setdefault(ord(character), new[place] if place < len(new) else None)
+    for index, character in enumerate(old):
+        table.setdefault(ord(character), new[index] if index < len(new) else None)
     return text.translate(table)
 
 
@@ -100,7 +100,7 @@ def angle(function: Callable[[float], float]) -> Callable[[Any], float]:
     return apply
 
 
-def made_date(year: int, month: int, day: int) -> date | None:
+def checked_date(year: int, month: int, day: int) -> date | None:
     """Give a date of a calendar of four-digit years; NULL for other years, a failure for other days."""
     if not 1 <= year <= 9999:
         return None
@@ -158,10 +158,12 @@ def check_padding(constants: Sequence[object]) -> str:
 
 def check_format(constants: Sequence[object]) -> str:
     """A format consists of parts that every engine knows."""
-    written = str(constants[1])
-    known = "".join(FORMAT.findall(written)) == written and len(written) <= LONGEST
+    pattern = str(constants[1])
+    supported = "".join(FORMAT.findall(pattern)) == pattern and len(pattern) <= LONGEST
     return (
-        "" if known else "a format consists of %Y, %m, %d, %H, %M, %S, %y, %j and other characters"
+        ""
+        if supported
+        else "a format consists of %Y, %m, %d, %H, %M, %S, %y, %j and other characters"
     )
 
 

@@ -89,8 +89,8 @@ def sigmoid(x: Any, slope: Any) -> float:
 
 def tauoid(x: Any, slope: Any) -> float:
     """A soft peak."""
-    reach = _within(float(slope) * float(x))
-    return 2.0 / (math.exp(reach) + math.exp(-reach))
+    argument = _within(float(slope) * float(x))
+    return 2.0 / (math.exp(argument) + math.exp(-argument))
 
 
 def absolute(x: Any) -> Value:
@@ -156,10 +156,10 @@ def extreme(better: Callable[[int, int], bool]) -> Callable[..., Value]:
     """Keep the best of the values that are not NULL."""
 
     def apply(*values: Value) -> Value:
-        known = aligned([value for value in values if value is not None])
-        if not known:
+        present = aligned([value for value in values if value is not None])
+        if not present:
             return None
-        return reduce(lambda a, b: b if better(compare(b, a), 0) else a, known)
+        return reduce(lambda a, b: b if better(compare(b, a), 0) else a, present)
 
     return apply
 
@@ -194,11 +194,11 @@ def recased(full: Callable[[str], str], simple: Mapping[str, str]) -> Callable[[
     return lambda text: "".join(map(one, text))
 
 
-_SUBSTRING_REACH = 2**32
+_SUBSTRING_LIMIT = 2**32
 
 
 def _reachable(number: int) -> None:
-    if not -_SUBSTRING_REACH <= number < _SUBSTRING_REACH:
+    if not -_SUBSTRING_LIMIT <= number < _SUBSTRING_LIMIT:
         raise Failure
 
 

@@ -56,52 +56,52 @@ def _share(_: Sequence[Type]) -> Type:
 def _first_type(arguments: Sequence[Type]) -> Type | None:
     if len(arguments) > 1 and arguments[1].kind not in ("INTEGER", "NULL"):
         return None
-    found: Type | None = arguments[0]
+    common: Type | None = arguments[0]
     for other in arguments[2:]:
-        found = t.unify(found, other) if found is not None else None
-    return found
+        common = t.unify(common, other) if common is not None else None
+    return common
 
 
 def _buckets(arguments: Sequence[Type]) -> Type | None:
     return t.INTEGER if arguments[0].kind == "INTEGER" else None
 
 
-def _rank(p: Partition, place: int, _: Sequence[int]) -> Value:
-    return 1 + sum(x < p.peers[place] for x in p.peers)
+def _rank(p: Partition, index: int, _: Sequence[int]) -> Value:
+    return 1 + sum(x < p.peers[index] for x in p.peers)
 
 
-def _percent_rank(p: Partition, place: int, _: Sequence[int]) -> Value:
+def _percent_rank(p: Partition, index: int, _: Sequence[int]) -> Value:
     if len(p.peers) == 1:
         return 0.0
-    before = sum(x < p.peers[place] for x in p.peers)
+    before = sum(x < p.peers[index] for x in p.peers)
     return float(Fraction(before, len(p.peers) - 1))
 
 
-def _cume_dist(p: Partition, place: int, _: Sequence[int]) -> Value:
-    return float(Fraction(sum(x <= p.peers[place] for x in p.peers), len(p.peers)))
+def _cume_dist(p: Partition, index: int, _: Sequence[int]) -> Value:
+    return float(Fraction(sum(x <= p.peers[index] for x in p.peers), len(p.peers)))
 
 
-def _ntile(p: Partition, place: int, _: Sequence[int]) -> Value:
-    buckets = p.arguments[place][0]
+def _ntile(p: Partition, index: int, _: Sequence[int]) -> Value:
+    buckets = p.arguments[index][0]
     if buckets is None or buckets < 1:
         return None
     size, larger = divmod(len(p.peers), buckets)
     if size == 0:
-        return place + 1
+        return index + 1
     edge = larger * (size + 1)
-    return 1 + (place // (size + 1) if place < edge else larger + (place - edge) // size)
+    return 1 + (index // (size + 1) if index < edge else larger + (index - edge) // size)
 
 
 def _shifted(sign: int) -> Callable[[Partition, int, Sequence[int]], Value]:
-    def apply(p: Partition, place: int, _: Sequence[int]) -> Value:
-        own = p.arguments[place]
+    def apply(p: Partition, index: int, _: Sequence[int]) -> Value:
+        own = p.arguments[index]
         by = own[1] if len(own) > 1 else 1
         if by is None:
             return None
-        there = place + sign * by
+        there = index + sign * by
         if 0 <= there < len(p.arguments):
-            found: Value = p.arguments[there][0]
-            return found
+            value: Value = p.arguments[there][0]
+            return value
         default: Value = own[2] if len(own) > 2 else None
         return default
 
@@ -109,25 +109,25 @@ def _shifted(sign: int) -> Callable[[Partition, int, Sequence[int]], Value]:
 
 
 def _first(p: Partition, _: int, frame: Sequence[int]) -> Value:
-    found: Value = p.arguments[frame[0]][0] if frame else None
-    return found
+    value: Value = p.arguments[frame[0]][0] if frame else None
+    return value
 
 
 def _last(p: Partition, _: int, frame: Sequence[int]) -> Value:
-    found: Value = p.arguments[frame[-1]][0] if frame else None
-    return found
+    value: Value = p.arguments[frame[-1]][0] if frame else None
+    return value
 
 
-def _nth(p: Partition, place: int, frame: Sequence[int]) -> Value:
-    which = p.arguments[place][1]
-    found: Value = None
+def _nth(p: Partition, index: int, frame: Sequence[int]) -> Value:
+    which = p.arguments[index][1]
+    value: Value = None
     if which is not None and 1 <= which <= len(frame):
-        found = p.arguments[frame[which - 1]][0]
-    return found
+        value = p.arguments[frame[which - 1]][0]
+    return value
 
 
 _LIST = (
-    WindowFunction("row_number", 0, 0, _whole, lambda p, place, _: place + 1),
+    WindowFunction("row_number", 0, 0, _whole, lambda p, index, _: index + 1),
     WindowFunction("rank", 0, 0, _whole, _rank, ordered=False),
     WindowFunction("dense_rank", 0, 0, _whole, lambda p, i, _: p.peers[i] + 1, ordered=False),
     WindowFunction("percent_rank", 0, 0, _share, _percent_rank, ordered=False),
@@ -150,10 +150,10 @@ def window_type(function: str, arguments: Sequence[Type]) -> Type | None:
         if not arguments:
             return t.INTEGER if function == "count" else None
         return AGGREGATES[function].result(arguments[0]) if len(arguments) == 1 else None
-    found = WINDOW_FUNCTIONS.get(function)
-    if found is None or not found.least <= len(arguments) <= found.most:
+    window = WINDOW_FUNCTIONS.get(function)
+    if window is None or not window.least <= len(arguments) <= window.most:
         return None
-    return found.result(arguments)
+    return window.result(arguments)
 
 
 def breaks_ties(call: n.WindowCall) -> bool:
@@ -189,5 +189,5 @@ def first_rows(numbered: frozenset[str], part: n.Scalar) -> int | None:
     ):
         return None
     limit = part.right.value
-    found = {"=": min(1, max(limit, 0)), "<=": max(limit, 0), "<": max(limit - 1, 0)}
-    return found.get(part.op)
+    limits = {"=": min(1, max(limit, 0)), "<=": max(limit, 0), "<": max(limit - 1, 0)}
+    return limits.get(part.op)

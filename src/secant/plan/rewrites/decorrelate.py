@@ -36,25 +36,23 @@ class Grouped:
     def looked_up_in(self, released: n.Relation) -> n.ScalarSubquery:
         """Give the subquery as a look into the released groups."""
         same = tuple(
-            n.Compare("=", n.Column(k.name, type_of(k.expression)), asked)
-            for k, asked in zip(self.aggregate.keys, self.asked, strict=True)
+            n.Compare("=", n.Column(k.name, type_of(k.expression)), outer)
+            for k, outer in zip(self.aggregate.keys, self.asked, strict=True)
         )
         predicate = n.conjunction(same)
         assert predicate is not None, "a correlated aggregate is asked for something"
         kinds = {f.name: f.type for f in fields_of(released)}
-        found = one_row(
+        row = one_row(
             n.Filter(released, predicate),
             tuple(n.Column(c.name, kinds[c.name]) for c in self.aggregate.aggregations),
             f"{self.name}.found",
         )
-        outputs = zip(self.source.aggregations, found.aggregations, strict=True)
+        outputs = zip(self.source.aggregations, row.aggregations, strict=True)
         items = tuple(
             n.Named(call.name, _nothing(call, n.Column(one.name, type_of(one))))
             for call, one in outputs
         )
-        return replace(
-            self.subquery, relation=_put(self.subquery.relation, n.Project(found, items))
-        )
+        return replace(self.subquery, relation=_put(self.subquery.relation, n.Project(row, items)))
 
 
 def _nothing(call: n.Aggregation, column: n.Column) -> n.Scalar:
@@ -77,11 +75,11 @@ def single_aggregate(relation: n.Relation) -> n.Aggregate | None:
     return relation if isinstance(relation, n.Aggregate) and not relation.keys else None
 
 
-def _put(relation: n.Relation, found: n.Relation) -> n.Relation:
+def _put(relation: n.Relation, replacement: n.Relation) -> n.Relation:
     """Put rows in the place of the aggregate below projections, filters and sorts."""
     if isinstance(relation, (n.Project, n.Filter, n.Sort)):
-        return replace(relation, input=_put(relation.input, found))
-    return found
+        return replace(relation, input=_put(relation.input, replacement))
+    return replacement
 
 
 def grouped(
@@ -98,8 +96,8 @@ def grouped(
     bare = replace(source, input=inner)
     if not pairs or borrowed_by(bare):
         return None
-    asked = tuple(outer for _, outer in pairs)
-    keys = tuple(n.Named(f"{name}.of{i}.{_word(x)}", _here(x)) for i, x in enumerate(asked))
+    outer_scalars = tuple(outer for _, outer in pairs)
+    keys = tuple(n.Named(f"{name}.of{i}.{_word(x)}", _here(x)) for i, x in enumerate(outer_scalars))
     asking = _asking(host, keys, public)
     if asking is None:
         return None
@@ -112,23 +110,25 @@ def grouped(
         replace(call, name=f"{name}.asked{i}") for i, call in enumerate(source.aggregations)
     )
     named = tuple(n.Named(f"{name}.key{i}.{_short(c.name)}", c) for i, c in enumerate(there))
-    return Grouped(subquery, source, n.Aggregate(rows, named, calls, source.span), asked, name)
+    return Grouped(
+        subquery, source, n.Aggregate(rows, named, calls, source.span), outer_scalars, name
+    )
 
 
 def untied(relation: n.Relation) -> tuple[n.Relation, list[tuple[n.Scalar, n.Scalar]]]:
     """Take equalities of own and outer values out of filters and inner joins: rows, and (own, outer) pairs."""
     if isinstance(relation, n.Filter):
         rows, below = untied(relation.input)
-        rest, pairs = _split(n.conjuncts(relation.predicate))
-        left_over = n.conjunction(rest)
+        remaining, pairs = _split(n.conjuncts(relation.predicate))
+        left_over = n.conjunction(remaining)
         if left_over is not None:
             rows = replace(relation, input=rows, predicate=left_over)
         return rows, below + pairs
     if isinstance(relation, n.Join) and relation.kind != "left":
         left, first = untied(relation.left)
         right, second = untied(relation.right)
-        rest, pairs = _split(n.conjuncts(relation.condition))
-        condition = n.conjunction(rest)
+        remaining, pairs = _split(n.conjuncts(relation.condition))
+        condition = n.conjunction(remaining)
         kind = "cross" if condition is None else "inner"
         rows = replace(relation, kind=kind, left=left, right=right, condition=condition)
         return rows, first + second + pairs
@@ -138,14 +138,14 @@ def untied(relation: n.Relation) -> tuple[n.Relation, list[tuple[n.Scalar, n.Sca
 def _split(
     parts: tuple[n.Scalar, ...],
 ) -> tuple[tuple[n.Scalar, ...], list[tuple[n.Scalar, n.Scalar]]]:
-    rest, pairs = [], []
+    remaining, pairs = [], []
     for part in parts:
         pair = _pair(part)
         if pair is None:
-            rest.append(part)
+            remaining.append(part)
         else:
             pairs.append(pair)
-    return tuple(rest), pairs
+    return tuple(remaining), pairs
 
 
 def _pair(part: n.Scalar) -> tuple[n.Scalar, n.Scalar] | None:
@@ -159,7 +159,7 @@ def _pair(part: n.Scalar) -> tuple[n.Scalar, n.Scalar] | None:
     return None
 
 
-def _here(asked: n.Scalar) -> n.Scalar:
+def _here(scalar: n.Scalar) -> n.Scalar:
     """Write what is asked for over the columns of the asking rows themselves."""
 
     @n.once
@@ -168,9 +168,9 @@ def _here(asked: n.Scalar) -> n.Scalar:
             return n.Column(node.name, node.type, node.span)
         return n.rebuild(node, change)
 
-    found = change(asked)
-    assert isinstance(found, n.Scalar)
-    return found
+    changed = change(scalar)
+    assert isinstance(changed, n.Scalar)
+    return changed
 
 
 def _asking(host: n.Relation, keys: tuple[n.Named, ...], public: Public) -> n.Relation | None:
@@ -187,16 +187,16 @@ def _asking(host: n.Relation, keys: tuple[n.Named, ...], public: Public) -> n.Re
     else:
         return None
     visible = {f.name for leaf in region.leaves if public(leaf) for f in fields_of(leaf)}
-    written = [n.Named(k.name, region.expand(k.expression)) for k in keys]
-    if any(not columns_of(k.expression) <= visible for k in written):
+    expressions = [n.Named(k.name, region.expand(k.expression)) for k in keys]
+    if any(not columns_of(k.expression) <= visible for k in expressions):
         return None
-    found = looked_up(written, region, public).relation
-    known = tuple(n.Not(n.IsNull(n.Column(f.name, f.type))) for f in fields_of(found))
-    predicate = n.conjunction(known)
+    looked = looked_up(expressions, region, public).relation
+    conditions = tuple(n.Not(n.IsNull(n.Column(f.name, f.type))) for f in fields_of(looked))
+    predicate = n.conjunction(conditions)
     assert predicate is not None
-    assert isinstance(found, n.Distinct)
+    assert isinstance(looked, n.Distinct)
     # NULL equals nothing: no row could be asked for.
-    return n.Distinct(n.Filter(found.input, predicate))
+    return n.Distinct(n.Filter(looked.input, predicate))
 
 
 def _columns(
@@ -209,8 +209,8 @@ def _columns(
         if not isinstance(own, n.Column)
     ]
     if computed:
-        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(relation))
-        relation = n.Project(relation, (*kept, *computed))
+        passed = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(relation))
+        relation = n.Project(relation, (*passed, *computed))
     columns = tuple(
         own if isinstance(own, n.Column) else n.Column(f"{name}.own{i}", type_of(own))
         for i, own in enumerate(owns)
@@ -218,8 +218,8 @@ def _columns(
     return relation, columns
 
 
-def _word(asked: n.Scalar) -> str:
-    return _short(asked.name) if isinstance(asked, n.Outer) else "value"
+def _word(scalar: n.Scalar) -> str:
+    return _short(scalar.name) if isinstance(scalar, n.Outer) else "value"
 
 
 def _short(name: str) -> str:

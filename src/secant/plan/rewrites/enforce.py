@@ -20,7 +20,7 @@ from secant.plan.facts.domains import (
     Open,
     Region,
     domains_of,
-    keys_in_words,
+    key_descriptions,
     region_of,
     short_name,
 )
@@ -258,7 +258,7 @@ class _Builder:
         if not self.measured.calls and not self.ranked.wanted:
             # the keys alone were asked for: something must be measured
             self.measured.count_rows(weight=1.0)
-        self.notes += keys_in_words(self.domains)
+        self.notes += key_descriptions(self.domains)
 
     def truncate(self) -> None:
         """Keep keys and arguments, and of each unit the first rows."""
@@ -375,8 +375,8 @@ class _Builder:
         number = n.Field(f"{self.name}.copy", t.INTEGER)
         numbers = n.Values((number,), tuple((i,) for i in range(1, most + 1)))
         condition = n.Compare("<=", n.Column(number.name, t.INTEGER), copies)
-        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
-        copied = n.Project(n.Join("inner", rows, numbers, condition), kept)
+        columns = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+        copied = n.Project(n.Join("inner", rows, numbers, condition), columns)
         self.notes.append(f"a row counts up to {most} times, as its unit gives ({protection.name})")
         return n.Truncate(copied, (unit,), (), limit * most)
 
@@ -397,9 +397,11 @@ class _Builder:
         statistic = None if self.moving else preprocessed_of(call, ranges)
         if statistic is not None:
             output = self.measured.statistic(call, statistic)
-            words = next(m.words for m in self.measured.measures if m.preprocessed == statistic)
+            description = next(
+                m.words for m in self.measured.measures if m.preprocessed == statistic
+            )
             moves = f"made to move by at most {float(statistic.moves):g} for one row"
-            self.notes.append(f"{words}: {moves}")
+            self.notes.append(f"{description}: {moves}")
             return output
         measured = self.moving or (self.metric and call.function in ("min", "max"))
         if call.function in RANKED_FUNCTIONS and not measured and not is_truth(call):
@@ -468,8 +470,8 @@ class _Builder:
                 own = (self.copies[name],) if name in self.copies else ()
                 for column in (unit, *orders[name], *_came(self.stepped), *own):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
-        taken = {k.name for k in keys} | {i.name for i in arguments}
-        items = [*keys, *arguments, *(i for c, i in carried.items() if c not in taken)]
+        names = {k.name for k in keys} | {i.name for i in arguments}
+        items = [*keys, *arguments, *(i for c, i in carried.items() if c not in names)]
         projected: n.Relation = n.Project(self.rows, tuple(items))
         for protection in self.protections:
             if protection.kind == "unit" and protection.name in unit_columns:

@@ -56,7 +56,7 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
         return node
     calls: list[n.Aggregation] = []
     items = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in node.keys]
-    known = ranges(node.input)
+    ranges_below = ranges(node.input)
     apart: list[n.Named] = []
     for call in node.aggregations:
         if not _loose(call):
@@ -73,7 +73,7 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
                 )
             )
         assert call.argument is not None
-        low, high = summed_range(call, known)
+        low, high = summed_range(call, ranges_below)
         argument = call.argument
         if n.has_subquery(argument):  # engines take none inside an Attempt
             apart.append(n.Named(f"{call.name}.argument", argument))
@@ -115,8 +115,8 @@ def _ordered(node: n.Limit, read: frozenset[str] | None) -> n.Limit:
             )
         )
     fields = [f for f in fields_of(node.input) if f.name in read]
-    rest = tuple(n.SortKey(n.Column(f.name, f.type), False, False) for f in fields)
+    remaining = tuple(n.SortKey(n.Column(f.name, f.type), False, False) for f in fields)
     if isinstance(node.input, n.Sort):
-        keys = (*node.input.keys, *rest)
+        keys = (*node.input.keys, *remaining)
         return replace(node, input=n.Sort(node.input.input, keys))
-    return replace(node, input=n.Sort(node.input, rest)) if rest else node
+    return replace(node, input=n.Sort(node.input, remaining)) if remaining else node

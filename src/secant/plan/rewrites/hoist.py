@@ -37,17 +37,17 @@ def hoisted(
     for node in shared:
         _level(node, names, level)
     top = max(level[node] for node in shared)
-    written: dict[n.Node, n.Node] = {}
+    rewritten: dict[n.Node, n.Node] = {}
     layers: list[list[n.Named]] = []
     for current in range(1, top + 1):
-        made = []
+        layer = []
         for node in shared:
             if level[node] == current:
                 assert isinstance(node, n.Scalar)
-                made.append(n.Named(names[node], _rewritten(node, names, written)))
-                written[node] = n.Column(names[node], type_of(node))
-        layers.append(made)
-    done = tuple(n.Named(i.name, _inside(i.expression, names, written)) for i in items)
+                layer.append(n.Named(names[node], _rewritten(node, names, rewritten)))
+                rewritten[node] = n.Column(names[node], type_of(node))
+        layers.append(layer)
+    done = tuple(n.Named(i.name, _inside(i.expression, names, rewritten)) for i in items)
     return stacked(rows, layers, done), done
 
 
@@ -56,15 +56,15 @@ def stacked(
 ) -> n.Relation:
     """Put the layers on top of each other; each passes on only what is read above it."""
     needed = [_columns(items)]
-    for made in reversed(layers[1:]):
-        own = {item.name for item in made}
-        needed.append((needed[-1] - own) | _columns(tuple(made)))
+    for layer in reversed(layers[1:]):
+        own = {item.name for item in layer}
+        needed.append((needed[-1] - own) | _columns(tuple(layer)))
     relation = rows
     kinds = {f.name: f.type for f in fields_of(rows)}
-    for made, above in zip(layers, reversed(needed), strict=True):
+    for layer, above in zip(layers, reversed(needed), strict=True):
         passed = tuple(n.Named(c, n.Column(c, kind)) for c, kind in kinds.items() if c in above)
-        relation = n.Project(relation, (*passed, *made))
-        kinds |= {item.name: type_of(item.expression) for item in made}
+        relation = n.Project(relation, (*passed, *layer))
+        kinds |= {item.name: type_of(item.expression) for item in layer}
     return relation
 
 
@@ -75,15 +75,17 @@ def passed_on(
 
     A layer in which nothing is computed any more is left out.
     """
-    found: list[tuple[n.Named, ...]] = []
+    passed_layers: list[tuple[n.Named, ...]] = []
     for items in reversed(layers):
-        kept = tuple(item for item in items if item.name in read)
-        passed = read - {item.name for item in kept}
-        read = passed | _columns(kept)
-        if kept:
-            found.append((*kept, *(n.Named(c, n.Column(c, kinds[c])) for c in sorted(passed))))
-    found.reverse()
-    return found, read
+        used = tuple(item for item in items if item.name in read)
+        passed = read - {item.name for item in used}
+        read = passed | _columns(used)
+        if used:
+            passed_layers.append(
+                (*used, *(n.Named(c, n.Column(c, kinds[c])) for c in sorted(passed)))
+            )
+    passed_layers.reverse()
+    return passed_layers, read
 
 
 def projections(rows: n.Relation) -> tuple[list[n.Project], n.Relation]:
@@ -97,17 +99,17 @@ def projections(rows: n.Relation) -> tuple[list[n.Project], n.Relation]:
 
 def definitions(layers: list[n.Project]) -> dict[str, n.Scalar]:
     """Say what each computed column is made of; what is passed on keeps its first meaning."""
-    made: dict[str, n.Scalar] = {}
+    expressions: dict[str, n.Scalar] = {}
     for layer in reversed(layers):
         for item in layer.items:
             if not is_carried_on(item):
-                made[item.name] = item.expression
-    return made
+                expressions[item.name] = item.expression
+    return expressions
 
 
 def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
     """Make equal parts one node."""
-    known: dict[object, n.Node] = {}
+    nodes: dict[object, n.Node] = {}
     done: dict[n.Node, n.Node] = {}
 
     def visit(node: n.Node) -> n.Node:
@@ -115,11 +117,11 @@ def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
             return done[node]
         if isinstance(node, n.Relation):
             return node
-        made = n.rebuild(node, visit)
-        if isinstance(made, n.Arithmetic):
-            made = _shorter(made)
-        key = (type(made), *[_part(getattr(made, name)) for name in _COMPARED[type(made)]])
-        done[node] = known.setdefault(key, made)
+        changed = n.rebuild(node, visit)
+        if isinstance(changed, n.Arithmetic):
+            changed = _shorter(changed)
+        key = (type(changed), *[_part(getattr(changed, name)) for name in _COMPARED[type(changed)]])
+        done[node] = nodes.setdefault(key, changed)
         return done[node]
 
     return tuple(n.Named(i.name, _scalar(visit(i.expression))) for i in items)
@@ -164,10 +166,10 @@ def _scalar(node: n.Node) -> n.Scalar:
 
 def _uses(items: tuple[n.Named, ...]) -> Counter[n.Node]:
     """Count how often each scalar is used, a shared one's own parts once. Conditions stay where they are."""
-    found: Counter[n.Node] = Counter()
+    uses: Counter[n.Node] = Counter()
     stack: list[n.Node] = [i.expression for i in items]
     for node in stack:
-        found[node] += 1
+        uses[node] += 1
     seen: set[n.Node] = set()
     while stack:
         node = stack.pop()
@@ -177,15 +179,15 @@ def _uses(items: tuple[n.Named, ...]) -> Counter[n.Node]:
         several = isinstance(node, n.Call) and node.function in _REPEATING
         for child in n.children(node):
             if isinstance(child, n.Scalar):
-                found[child] += 2 if several else 1
+                uses[child] += 2 if several else 1
                 stack.append(child)
             elif isinstance(child, n.Branch):
                 for part in (child.condition, child.value):
-                    found[part] += 1
+                    uses[part] += 1
                     stack.append(part)
     if any(n.has_subquery(i.expression) for i in items):
-        found = Counter({x: c for x, c in found.items() if not n.has_subquery(x)})
-    return Counter({x: c for x, c in found.items() if isinstance(x, n.Scalar)})
+        uses = Counter({x: c for x, c in uses.items() if not n.has_subquery(x)})
+    return Counter({x: c for x, c in uses.items() if isinstance(x, n.Scalar)})
 
 
 def _level(node: n.Node, names: dict[n.Node, str], level: dict[n.Node, int]) -> int:
@@ -197,24 +199,28 @@ def _level(node: n.Node, names: dict[n.Node, str], level: dict[n.Node, int]) -> 
     return level[node]
 
 
-def _inside(scalar: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node]) -> n.Scalar:
-    found = written[scalar] if scalar in names else _rewritten(scalar, names, written)
-    assert isinstance(found, n.Scalar)
-    return found
+def _inside(
+    scalar: n.Scalar, names: dict[n.Node, str], rewritten: dict[n.Node, n.Node]
+) -> n.Scalar:
+    result = rewritten[scalar] if scalar in names else _rewritten(scalar, names, rewritten)
+    assert isinstance(result, n.Scalar)
+    return result
 
 
-def _rewritten(node: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node]) -> n.Scalar:
+def _rewritten(
+    node: n.Scalar, names: dict[n.Node, str], rewritten: dict[n.Node, n.Node]
+) -> n.Scalar:
     """Write a node over the columns that its shared parts have become."""
 
     def change(child: n.Node) -> n.Node:
-        if child in written:
-            return written[child]
+        if child in rewritten:
+            return rewritten[child]
         if isinstance(child, n.Attempt):
             return child
-        made = n.rebuild(child, change)
+        changed = n.rebuild(child, change)
         if not isinstance(child, _CHEAP):
-            written[child] = made
-        return made
+            rewritten[child] = changed
+        return changed
 
     return node if isinstance(node, n.Attempt) else n.rebuild(node, change)
 

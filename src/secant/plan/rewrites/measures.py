@@ -127,8 +127,8 @@ class Measures:
         """BOOL_AND and BOOL_OR, MIN and MAX of truth values, say whether any row is against, or for it."""
         assert call.argument is not None
         looked_for = n.Not(call.argument) if call.function == "min" else call.argument
-        found = n.Case((n.Branch(looked_for, n.Literal(1, t.INTEGER)),), n.Literal(None, t.NULL))
-        rows = n.Aggregation("", "count", found, False, call.span)
+        marked = n.Case((n.Branch(looked_for, n.Literal(1, t.INTEGER)),), n.Literal(None, t.NULL))
+        rows = n.Aggregation("", "count", marked, False, call.span)
         number = self._not_negative(self._count(rows, weight=1.0))
         return n.Compare("=" if call.function == "min" else ">", number, n.Literal(0, t.INTEGER))
 
@@ -136,14 +136,14 @@ class Measures:
         if call.argument is None:
             return self.count_rows(weight)
         argument = self.argument(call.argument if call.distinct else presence(call.argument))
-        words = "number of different" if call.distinct else "number of"
-        words = f"{words} {told(call.argument)}"
+        description = "number of different" if call.distinct else "number of"
+        description = f"{description} {argument_text(call.argument)}"
         return self.measure(
             n.Aggregation("", "count", argument, call.distinct, call.span),
             Fraction(1),
             t.INTEGER,
             weight,
-            words,
+            description,
         )
 
     def count_rows(self, weight: float) -> n.Column:
@@ -176,10 +176,12 @@ class Measures:
         column = self.argument(call.argument)
         kind = type_of(column)
         # Counted in whole steps, so that no engine's sum of 2^60 rows can overflow.
-        reach = max(abs(low), abs(high))
+        magnitude = max(abs(low), abs(high))
         exact = kind.kind in ("INTEGER", "DECIMAL") and power == 1
-        exact = exact and reach * 10**kind.scale < WHOLE
-        words = ("sum of " if power == 1 else "sum of squares of ") + told(call.argument)
+        exact = exact and magnitude * 10**kind.scale < WHOLE
+        description = ("sum of " if power == 1 else "sum of squares of ") + argument_text(
+            call.argument
+        )
         if exact:
             step = Fraction(1, 10**kind.scale)
             lows, highs = low // step * step, -(-high // step) * step
@@ -189,9 +191,9 @@ class Measures:
                 summand = n.Arithmetic("-", summand, literal(shift, kind))
             released = t.INTEGER if kind.kind == "INTEGER" else t.decimal(38, kind.scale)
             call = n.Aggregation("", "sum", summand, call.distinct, call.span)
-            return self.measure(call, step, released, weight, words)
+            return self.measure(call, step, released, weight, description)
         if self.moving and power == 1 and not center:
-            return self._moving_sum(call, column, reach, weight, words)
+            return self._moving_sum(call, column, magnitude, weight, description)
         clamped = _clamped(column, low, high)
         summand = clamped
         if center:
@@ -201,22 +203,27 @@ class Measures:
             summand = n.Arithmetic(
                 "-", n.Arithmetic("*", summand, summand), literal(half, t.DOUBLE)
             )
-        reach = max(abs(low - center), abs(high - center)) ** power
-        step = _grid(reach, self.bits)
+        magnitude = max(abs(low - center), abs(high - center)) ** power
+        step = _grid(magnitude, self.bits)
         bound = _whole_bound(low, high, center, power, step)
         least = 0 if power == 1 and low >= center else -bound
         whole = n.Quantize(summand, step, least, bound)
         aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
-        return self.measure(aggregation, step, t.DOUBLE, weight, words)
+        return self.measure(aggregation, step, t.DOUBLE, weight, description)
 
     def _moving_sum(
-        self, call: n.Aggregation, column: n.Column, reach: Fraction, weight: float, words: str
+        self,
+        call: n.Aggregation,
+        column: n.Column,
+        magnitude: Fraction,
+        weight: float,
+        description: str,
     ) -> n.Column:
         """Sum floats whose columns are clamped already: what bounds them is how they move, not their size."""
-        step = _grid(reach, FINE_BITS)
+        step = _grid(magnitude, FINE_BITS)
         whole = n.Quantize(n.Cast(column, t.DOUBLE), step)
         aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
-        return self.measure(aggregation, step, t.DOUBLE, weight, words)
+        return self.measure(aggregation, step, t.DOUBLE, weight, description)
 
     def extreme_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """MIN and MAX of values that move: a whole multiple of a public step, like a sum."""
@@ -225,9 +232,9 @@ class Measures:
         ends = literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)
         step = _grid(max(abs(low), abs(high)), FINE_BITS)
         whole = n.Quantize(n.Cast(column, t.DOUBLE), step)
-        words = f"{call.function} of {told(call.argument)}"
-        made = n.Aggregation("", call.function, whole, False, call.span)
-        return n.Clamp(self.measure(made, step, t.DOUBLE, 1.0, words), *ends)
+        description = f"{call.function} of {argument_text(call.argument)}"
+        aggregation = n.Aggregation("", call.function, whole, False, call.span)
+        return n.Clamp(self.measure(aggregation, step, t.DOUBLE, 1.0, description), *ends)
 
     def shifted_extreme_formula(
         self, call: n.Aggregation, low: Fraction, high: Fraction
@@ -244,24 +251,26 @@ class Measures:
         step = _grid(max(abs(low), abs(high)), self.bits)
         most = -((low - high) // step) + 1  # constants are rounded to floats
         whole = n.Quantize(shifted, step, *((-most, 0) if call.function == "min" else (0, most)))
-        words = f"{call.function} of {told(call.argument)}"
-        made = n.Aggregation("", call.function, whole, False, call.span)
+        description = f"{call.function} of {argument_text(call.argument)}"
+        aggregation = n.Aggregation("", call.function, whole, False, call.span)
         value = n.Arithmetic(
-            "+", self.measure(made, step, t.DOUBLE, 1.0, words), literal(end, t.DOUBLE)
+            "+", self.measure(aggregation, step, t.DOUBLE, 1.0, description), literal(end, t.DOUBLE)
         )
         return n.Clamp(value, literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
 
-    def statistic(self, call: n.Aggregation, made: Preprocessed) -> n.Named:
+    def statistic(self, call: n.Aggregation, preprocessed: Preprocessed) -> n.Named:
         """Give the formula of a statistic that keeps to a declared sensitivity (stability.moves)."""
         assert call.argument is not None
         column, kind = self.argument(call.argument), type_of(call)
         values = n.Aggregation("", "array_agg", n.Cast(column, t.DOUBLE), False, call.span)
-        words = f"{_statistic_words(call)} of {told(call.argument)}"
-        steps = self.measure(values, made.moves / STEPS_OF_A_MOVE, t.DOUBLE, 1.0, words, made)
+        description = f"{_statistic_name(call)} of {argument_text(call.argument)}"
+        steps = self.measure(
+            values, preprocessed.moves / STEPS_OF_A_MOVE, t.DOUBLE, 1.0, description, preprocessed
+        )
         zero = literal(Fraction(0), t.DOUBLE)
         value: n.Scalar = n.Call("greatest", (steps, zero))
-        if made.name != "variance":
-            value = n.Arithmetic("+", steps, literal(made.center, t.DOUBLE))
+        if preprocessed.name != "variance":
+            value = n.Arithmetic("+", steps, literal(preprocessed.center, t.DOUBLE))
         if call.function.startswith("stddev"):
             value = n.Call("sqrt", (value,))
         if kind.kind != "DOUBLE":  # what the type can hold: a number must not be what fails
@@ -276,18 +285,18 @@ class Measures:
         step: Fraction,
         kind: t.Type,
         weight: float,
-        words: str,
+        description: str,
         preprocessed: Preprocessed | None = None,
     ) -> n.Column:
         """Register a measure; equal ones are computed and paid once."""
-        for index, known in enumerate(self.calls):
+        for index, earlier in enumerate(self.calls):
             other = self.measures[index].preprocessed
-            if other == preprocessed and same_call(call, known):
+            if other == preprocessed and same_call(call, earlier):
                 measure = self.measures[index]
                 self.measures[index] = replace(measure, weight=measure.weight + weight)
                 return n.Column(measure.column, measure.type)
         column = f"{self.name}.m{len(self.measures)}"
-        self.measures.append(Measure(column, step, kind, weight, words, preprocessed))
+        self.measures.append(Measure(column, step, kind, weight, description, preprocessed))
         self.calls.append(replace(call, name=column))
         return n.Column(column, kind)
 
@@ -349,7 +358,7 @@ class Measures:
         assert call.argument is not None
         assert call.second is not None
         means, factors = [], []
-        reach, width = Fraction(1), Fraction(1)
+        magnitude, width = Fraction(1), Fraction(1)
         for side in paired(call.argument, call.second):
             one = replace(call, function="avg", argument=side, second=None)
             low, high = summed_range(one, ranges)
@@ -357,14 +366,16 @@ class Measures:
             shifted = _clamped(self.argument(side), low, high)
             factors.append(n.Arithmetic("-", shifted, literal(center, t.DOUBLE)))
             means.append(mean)
-            reach *= max(abs(low - center), abs(high - center))
+            magnitude *= max(abs(low - center), abs(high - center))
             width *= high - low
-        step = _grid(reach)
-        bound = -(-reach // step)
+        step = _grid(magnitude)
+        bound = -(-magnitude // step)
         whole = n.Quantize(n.Arithmetic("*", *factors), step, -bound, bound)
-        words = f"sum of products of {told(call.argument)} and {told(call.second)}"
+        description = (
+            f"sum of products of {argument_text(call.argument)} and {argument_text(call.second)}"
+        )
         summed = self.measure(
-            n.Aggregation("", "sum", whole, False, call.span), step, t.DOUBLE, 1.0, words
+            n.Aggregation("", "sum", whole, False, call.span), step, t.DOUBLE, 1.0, description
         )
         count = self._number_of_values(one, 1 / 12)
         product = n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count)
@@ -418,11 +429,11 @@ def preprocessed_of(call: n.Aggregation, ranges: Ranges) -> Preprocessed | None:
     return Preprocessed(name, share, facts.moves[key], center)
 
 
-def _statistic_words(call: n.Aggregation) -> str:
+def _statistic_name(call: n.Aggregation) -> str:
     if call.fraction is not None:
         return f"quantile {float(call.fraction):g}"
-    words = {"avg": "average", "min": "minimum", "max": "maximum", "median": "median"}
-    return words.get(call.function, "variance")
+    names = {"avg": "average", "min": "minimum", "max": "maximum", "median": "median"}
+    return names.get(call.function, "variance")
 
 
 def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fraction]:
@@ -430,8 +441,8 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
     assert call.argument is not None
     if not type_of(call.argument).numeric:
         raise Stopped(Problem("rewrite.range", call, "only numbers can be summed", "sum a number"))
-    found = ranges.of(call.argument)
-    if not found.bounded:
+    interval = ranges.of(call.argument)
+    if not interval.bounded:
         missing = undeclared(call.argument, ranges)
         columns = ", ".join(f"tables.{a}.columns.{b}.range" for a, b in missing)
         raise Stopped(
@@ -444,7 +455,7 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
                 else "sum the rows themselves, not sums of inner groups",
             )
         )
-    low, high = found.ends()
+    low, high = interval.ends()
     refuse_odd_sizes(call, low, high, what="summed", verb="sum")
     return low, high
 
@@ -453,8 +464,8 @@ def refuse_odd_sizes(
     call: n.Aggregation, low: Fraction, high: Fraction, *, what: str, verb: str
 ) -> None:
     """Stop where values of a range, or its width, may leave the engine's numbers."""
-    reach, width = max(abs(low), abs(high)), high - low
-    if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
+    magnitude, width = max(abs(low), abs(high)), high - low
+    if magnitude > WIDEST or 0 < magnitude < 1 / WIDEST or 0 < width < 1 / WIDEST:
         raise Stopped(
             Problem(
                 "rewrite.range",
@@ -471,7 +482,7 @@ QUOTIENTS = ("avg", "covar_pop", *SPREAD)
 
 def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     """Give the base columns that an expression rests on and that have no declared bounds."""
-    found: list[tuple[str, str]] = []
+    columns: list[tuple[str, str]] = []
     stack: list[n.Node] = [scalar]
     names: set[str] = set()
     seen: set[n.Node] = set()
@@ -483,7 +494,7 @@ def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
         if isinstance(node, n.Column) and node.name not in names:
             names.add(node.name)
             if node.name in ranges.origins and not ranges.of(node).bounded:
-                found.append(ranges.origins[node.name])
+                columns.append(ranges.origins[node.name])
             elif node.name in ranges.merged:
                 stack += ranges.merged[node.name]
             elif node.name in ranges.definitions:
@@ -493,7 +504,7 @@ def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
                 stack += [argument] if argument is not None else []
         elif not isinstance(node, n.Relation):
             stack.extend(n.children(node))
-    return sorted(set(found))
+    return sorted(set(columns))
 
 
 def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
@@ -512,11 +523,11 @@ def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
     return n.Literal(Decimal(whole).scaleb(-kind.scale), t.decimal(digits, kind.scale))
 
 
-def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
+def _grid(magnitude: Fraction, bits: int = GRID_BITS) -> Fraction:
     """Give the power of two that is 2^-bits of the bound, so that scaling a double by it is exact."""
-    if reach <= 0:
+    if magnitude <= 0:
         return Fraction(1)
-    exponent = reach.numerator.bit_length() - reach.denominator.bit_length()
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     return Fraction(2) ** (max(exponent, LEAST_EXPONENT) - bits)
 
 
@@ -535,14 +546,14 @@ def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> n.Quantize:
 def _whole_bound(
     low: Fraction, high: Fraction, center: Fraction, power: int, step: Fraction
 ) -> int:
-    reach = max(abs(low - center), abs(high - center))
+    magnitude = max(abs(low - center), abs(high - center))
     if power == 2:
         half = (high - low) ** 2 / 8
-        reach = max(abs(reach**2 - half), half)
-    return -((-reach) // step)
+        magnitude = max(abs(magnitude**2 - half), half)
+    return -((-magnitude) // step)
 
 
-def told(argument: n.Scalar | None) -> str:
+def argument_text(argument: n.Scalar | None) -> str:
     """Give an argument as its writer would know it."""
-    written = show_scalar(valued(argument)) if argument is not None else "rows"
-    return written if len(written) <= 60 else written[:57] + "..."
+    text = show_scalar(valued(argument)) if argument is not None else "rows"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -26,12 +26,12 @@ def variance(
     function: str, square: n.Scalar, mean: n.Scalar, number: n.Scalar, width: Fraction
 ) -> n.Scalar:
     """Give Q/N - (S/N)^2, moved into [0, (width/2)^2], that of a sample by N/(N-1); STDDEV is its root."""
-    found = _spread(square, (mean, mean), Fraction(0), width**2 / 4)
+    expression = _spread(square, (mean, mean), Fraction(0), width**2 / 4)
     if function.endswith("_samp"):
         two = n.Call("greatest", (number, _number(Fraction(2))))
         less = n.Arithmetic("-", two, _number(Fraction(1)))
-        found = n.Arithmetic("*", found, n.Arithmetic("/", two, less))
-    return n.Call("sqrt", (found,)) if function.startswith("stddev") else found
+        expression = n.Arithmetic("*", expression, n.Arithmetic("/", two, less))
+    return n.Call("sqrt", (expression,)) if function.startswith("stddev") else expression
 
 
 def _spread(

@@ -102,14 +102,14 @@ def _lifted(plan: n.Relation) -> n.Relation:
             return node
         lifting = _Lifting(names)
         if isinstance(node, n.Project):
-            made: n.Project | n.Filter | n.Sort | n.Aggregate = replace(
+            changed: n.Project | n.Filter | n.Sort | n.Aggregate = replace(
                 node, items=tuple(map(lifting.named, node.items))
             )
         elif isinstance(node, n.Filter):
-            made = replace(node, predicate=lifting.scalar(node.predicate))
+            changed = replace(node, predicate=lifting.scalar(node.predicate))
         elif isinstance(node, n.Sort):
             keys = tuple(replace(k, expression=lifting.scalar(k.expression)) for k in node.keys)
-            made = replace(node, keys=keys)
+            changed = replace(node, keys=keys)
         else:
             calls = tuple(
                 replace(
@@ -119,13 +119,13 @@ def _lifted(plan: n.Relation) -> n.Relation:
                 )
                 for c in node.aggregations
             )
-            made = replace(node, keys=tuple(map(lifting.named, node.keys)), aggregations=calls)
+            changed = replace(node, keys=tuple(map(lifting.named, node.keys)), aggregations=calls)
         if not lifting.items:
             return node
-        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(node.input))
-        below = n.Project(node.input, (*kept, *lifting.items))
-        made = replace(made, input=below)
-        return n.Project(made, kept) if isinstance(node, (n.Filter, n.Sort)) else made
+        columns = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(node.input))
+        below = n.Project(node.input, (*columns, *lifting.items))
+        changed = replace(changed, input=below)
+        return n.Project(changed, columns) if isinstance(node, (n.Filter, n.Sort)) else changed
 
     return transform(plan, change, n.ScalarSubquery, n.Exists, n.InSubquery)
 
@@ -170,6 +170,6 @@ class _Lifting:
                 return n.Column(name, type_of(node))
             return n.rebuild(node, change)
 
-        found = change(scalar)
-        assert isinstance(found, n.Scalar)
-        return found
+        changed = change(scalar)
+        assert isinstance(changed, n.Scalar)
+        return changed

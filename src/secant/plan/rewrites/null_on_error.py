@@ -18,7 +18,7 @@ from secant.plan.facts.lineage import source_of
 from secant.plan.facts.scopes import bottom_up
 from secant.plan.functions.aggregates import SPREAD
 from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
-from secant.plan.rewrites.rewrite import kept, transform
+from secant.plan.rewrites.rewrite import transform, with_parts
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.schema import types as t
@@ -44,20 +44,20 @@ def make_total(plan: n.Relation) -> n.Relation:
     try:
         return plan._total or plan
     except AttributeError:
-        made = _made_total(plan)
-    object.__setattr__(plan, "_total", None if made is plan else made)
-    return made
+        completed = _null_on_error(plan)
+    object.__setattr__(plan, "_total", None if completed is plan else completed)
+    return completed
 
 
-def _made_total(plan: n.Relation) -> n.Relation:
+def _null_on_error(plan: n.Relation) -> n.Relation:
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Scalar):
             return _alike(node)
         if isinstance(node, n.Aggregate):
             calls = tuple(_call(c, node.input) for c in node.aggregations)
-            return kept(node, keys=tuple(map(_item, node.keys)), aggregations=calls)
+            return with_parts(node, keys=tuple(map(_item, node.keys)), aggregations=calls)
         if isinstance(node, n.Window):
-            return kept(node, calls=tuple(_window_call(c, node.input) for c in node.calls))
+            return with_parts(node, calls=tuple(_window_call(c, node.input) for c in node.calls))
         if isinstance(node, (n.Filter, n.Join, n.Project, n.Sort)):
             return n.rebuild(node, _item)
         return node
@@ -93,7 +93,7 @@ def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
     second = None if call.second is None else _usual(_guarded(call.second))
     if second is not None:
         argument = _usual(argument)
-    return kept(call, argument=argument, second=second)
+    return with_parts(call, argument=argument, second=second)
 
 
 def _usual(argument: n.Scalar) -> n.Scalar:
@@ -108,16 +108,16 @@ def _window_call(call: n.WindowCall, rows: n.Relation) -> n.WindowCall:
     arguments = tuple(_guarded(x) for x in call.arguments)
     if call.function in AGGREGATES and arguments:
         (argument,) = arguments
-        made = _call(n.Aggregation(call.name, call.function, argument), rows).argument
-        assert made is not None
-        if call.function in ("sum", "avg") and type_of(made).kind == "DOUBLE":
-            magnitude = n.Call("abs", (made,))
+        replaced = _call(n.Aggregation(call.name, call.function, argument), rows).argument
+        assert replaced is not None
+        if call.function in ("sum", "avg") and type_of(replaced).kind == "DOUBLE":
+            magnitude = n.Call("abs", (replaced,))
             usual = n.Compare("<=", magnitude, n.Literal(LARGEST_SUMMED, t.DOUBLE))
-            made = n.Case((n.Branch(usual, made),), n.Literal(None, t.NULL))
-        arguments = (made,)
-    order = tuple(kept(k, expression=_guarded(k.expression)) for k in call.order)
+            replaced = n.Case((n.Branch(usual, replaced),), n.Literal(None, t.NULL))
+        arguments = (replaced,)
+    order = tuple(with_parts(k, expression=_guarded(k.expression)) for k in call.order)
     partition = tuple(_guarded(x) for x in call.partition)
-    return kept(call, arguments=arguments, partition=partition, order=order)
+    return with_parts(call, arguments=arguments, partition=partition, order=order)
 
 
 def _most(argument: n.Scalar, rows: n.Relation) -> n.Literal | None:
@@ -187,9 +187,9 @@ def alike(scalar: n.Scalar) -> n.Scalar:
             done[node] = _alike(below) if isinstance(below, n.Scalar) else below
         return done[node]
 
-    found = visit(scalar)
-    assert isinstance(found, n.Scalar)
-    return found
+    changed = visit(scalar)
+    assert isinstance(changed, n.Scalar)
+    return changed
 
 
 def _alike(scalar: n.Scalar) -> n.Scalar:
@@ -199,10 +199,10 @@ def _alike(scalar: n.Scalar) -> n.Scalar:
         done = isinstance(operand, n.Arithmetic) and operand.right is _SHOWN
         if done or type_of(operand).kind != "DOUBLE":
             return scalar
-        written = replace(scalar, operand=n.Arithmetic("+", operand, _SHOWN))
+        shown = replace(scalar, operand=n.Arithmetic("+", operand, _SHOWN))
         # Engines write the sign of a NaN as well. No other number has these letters.
         signs = (n.Literal("-nan", t.TEXT), n.Literal("nan", t.TEXT))
-        return n.Call("replace", (written, *signs))
+        return n.Call("replace", (shown, *signs))
     if isinstance(scalar, n.Arithmetic) and scalar.op == "/":
         divisor = _one_zero(scalar.right)
         return scalar if divisor is scalar.right else replace(scalar, right=divisor)
@@ -213,7 +213,7 @@ def _alike(scalar: n.Scalar) -> n.Scalar:
             return scalar if single is number else replace(scalar, arguments=(single, exponent))
     if isinstance(scalar, n.Call) and scalar.function == "atan2":
         # The angle of (-1, 0.0) is half a turn, that of (-1, -0.0) minus one.
-        return kept(scalar, arguments=tuple(_one_zero(a) for a in scalar.arguments))
+        return with_parts(scalar, arguments=tuple(_one_zero(a) for a in scalar.arguments))
     return scalar
 
 
@@ -240,13 +240,15 @@ def _nonnegative(literal: n.Literal) -> bool:
     return isinstance(value, (int, float, Decimal)) and math.copysign(1.0, value) > 0
 
 
-def _told_apart(plan: n.Relation) -> n.Node | None:
+def _ambiguous_date(plan: n.Relation) -> n.Node | None:
     """Give a date moved by an interval that may have been kept in place of an equal one: a month equals 30 days."""
     if not n.holds(plan, n.Arithmetic):
         return None
     nodes = list(n.walk(plan))
-    moved = next((node for node in nodes if isinstance(node, n.Arithmetic) and _moved(node)), None)
-    return moved if moved is not None and any(map(_keeps_either, nodes)) else None
+    moving = next(
+        (node for node in nodes if isinstance(node, n.Arithmetic) and _shifts_date(node)), None
+    )
+    return moving if moving is not None and any(map(_keeps_either, nodes)) else None
 
 
 def _keeps_either(node: n.Node) -> bool:
@@ -262,7 +264,7 @@ def _keeps_either(node: n.Node) -> bool:
     return False
 
 
-def _moved(node: n.Arithmetic) -> bool:
+def _shifts_date(node: n.Arithmetic) -> bool:
     sides = {type_of(node.left).kind: node.left, type_of(node.right).kind: node.right}
     if "INTERVAL" not in sides or not {"DATE", "TIMESTAMP"} & sides.keys():
         return False
@@ -423,7 +425,7 @@ def unguarded(plan: n.Relation) -> n.Node | None:
 
     An Attempt cannot hold a subquery, and intervals cannot be made alike.
     """
-    telling = _told_apart(plan)
+    telling = _ambiguous_date(plan)
     return telling if telling is not None else failing(plan)
 
 

@@ -20,9 +20,9 @@ from secant.plan.rewrites.measures import (
     WHOLE,
     Problem,
     Stopped,
+    argument_text,
     literal,
     refuse_odd_sizes,
-    told,
     undeclared,
 )
 from secant.plan.typing import type_of
@@ -112,7 +112,7 @@ class Ranked:
 
 
 @frozen
-class _Wanted:
+class _RankedCall:
     column: str
     fraction: Fraction | None
     type: t.Type
@@ -130,7 +130,7 @@ class RankedCalls:
     """The order statistics of one release while they are collected; equal ones are computed and paid once."""
 
     name: str
-    wanted: list[_Wanted] = field(default_factory=list)
+    wanted: list[_RankedCall] = field(default_factory=list)
 
     def output(
         self,
@@ -158,15 +158,19 @@ class RankedCalls:
         column = argument(call.argument)
         fraction = call.fraction if call.fraction is not None else FRACTIONS.get(call.function)
         kind = type_of(call)
-        for known in self.wanted:
-            if (known.argument.name, known.fraction, known.type) == (column.name, fraction, kind):
-                return n.Named(call.name, n.Column(known.column, kind))
-        word = _WORDS.get(call.function, "median")
+        for earlier in self.wanted:
+            if (earlier.argument.name, earlier.fraction, earlier.type) == (
+                column.name,
+                fraction,
+                kind,
+            ):
+                return n.Named(call.name, n.Column(earlier.column, kind))
+        word = _NAMES.get(call.function, "median")
         if call.fraction is not None:
             word = f"quantile {float(call.fraction):g}"
-        words = f"{word} of {told(call.argument)}"
+        description = f"{word} of {argument_text(call.argument)}"
         released = f"{self.name}.r{len(self.wanted)}"
-        self.wanted.append(_Wanted(released, fraction, kind, column, grid, words))
+        self.wanted.append(_RankedCall(released, fraction, kind, column, grid, description))
         return n.Named(call.name, n.Column(released, kind))
 
     def extremes_of(self, argument: str) -> tuple[str, ...]:
@@ -185,25 +189,25 @@ class RankedCalls:
         An extreme counts units, each at its own extreme, where there are such rows (rewrite.extreme).
         """
         counts: dict[tuple[str, str, Points], n.Aggregate] = {}
-        found = []
+        ranked = []
         for w in self.wanted:
             side = side_of(w.fraction)
             alone = extremes.get((w.argument.name, side))
-            place = w.argument.name, "" if alone is None else side, w.grid
-            if place not in counts:
+            key = w.argument.name, "" if alone is None else side, w.grid
+            if key not in counts:
                 number = len(counts)
                 counted, value = rows[w.argument.name], w.argument
                 if alone is not None:
                     counted, value = alone, n.Column(extreme_of(value.name), value.type)
-                known = n.Filter(counted, _counted(value, w.grid))
+                present = n.Filter(counted, _counted(value, w.grid))
                 cell = n.Named(f"{self.name}.cell{number}", _index(value, w.grid))
                 count = n.Aggregation(f"{self.name}.rows{number}", "count", None)
-                counts[place] = n.Aggregate(known, (*keys, cell), (count,))
-            cells = counts[place]
-            found.append(
+                counts[key] = n.Aggregate(present, (*keys, cell), (count,))
+            cells = counts[key]
+            ranked.append(
                 Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words, alone is not None)
             )
-        return tuple(found)
+        return tuple(ranked)
 
 
 def extreme_of(argument: str) -> str:
@@ -218,7 +222,7 @@ def side_of(fraction: Fraction | None) -> str:
     )
 
 
-_WORDS = {"min": "minimum", "max": "maximum", "mode": "most frequent"}
+_NAMES = {"min": "minimum", "max": "maximum", "mode": "most frequent"}
 
 
 def _candidates(call: n.Aggregation, argument: n.Scalar, ranges: Ranges, lists: Lists) -> Points:
@@ -260,8 +264,8 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
                 "rank a number or a date",
             )
         )
-    found = ranges.of(argument)
-    if not found.bounded:
+    interval = ranges.of(argument)
+    if not interval.bounded:
         columns = ", ".join(
             f"tables.{a}.columns.{b}.range" for a, b in undeclared(argument, ranges)
         )
@@ -275,7 +279,7 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
                 else "rank columns with declared ranges, or what rows of single units sum up to",
             )
         )
-    low, high = _within(kind, *found.ends())
+    low, high = _within(kind, *interval.ends())
     refuse_odd_sizes(call, low, high, what="ranked", verb="rank")
     step = _own_step(argument, kind, ranges)
     if step is not None:
@@ -323,12 +327,12 @@ def _index(column: n.Column, grid: Points) -> n.Scalar:
         )
         return n.Case(tuple(branches), n.Literal(None, t.NULL))
     low, high = grid.low, grid.number(grid.count - 1)
-    reach = max(abs(low), abs(high))
+    magnitude = max(abs(low), abs(high))
     shifted: n.Scalar
     if kind.kind == "DATE":
         ends = [n.Literal(grid.value(i, kind), t.DATE) for i in (0, grid.count - 1)]
         shifted = n.Arithmetic("-", n.Clamp(column, *ends), ends[0])
-    elif kind.kind != "DOUBLE" and reach * 10**kind.scale < WHOLE:
+    elif kind.kind != "DOUBLE" and magnitude * 10**kind.scale < WHOLE:
         clamped = n.Clamp(column, literal(low, kind), literal(high, kind))
         shifted = n.Arithmetic("-", clamped, literal(low, kind)) if low else clamped
     else:

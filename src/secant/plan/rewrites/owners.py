@@ -15,7 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.equalities import equal_columns
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.measures import Problem, Stopped
-from secant.plan.rewrites.rewrite import kept
+from secant.plan.rewrites.rewrite import with_parts
 from secant.plan.rewrites.semijoins import joined
 from secant.plan.typing import fields_of
 from secant.plural import first
@@ -38,12 +38,12 @@ class OwnerColumns:
 
     def bring(self, rows: n.Relation, ownerships: Ownerships) -> n.Relation:
         """Give the rows with the unit's column, or with every mixing operator standing on limited rows."""
-        asked = joined(rows, self.name, ownerships)
-        if asked is not rows:
+        joined_rows = joined(rows, self.name, ownerships)
+        if joined_rows is not rows:
             self.notes.append(
                 "a subquery about other units' rows is asked as a join on a key (rewrite.exists)"
             )
-        rows = self._attached(self._carried(asked, ownerships), ownerships)
+        rows = self._attached(self._carried(joined_rows, ownerships), ownerships)
         return self._limited(rows, ownerships)
 
     # ── carry ────────────────────────────────────────────────────────────────────────────────────
@@ -51,18 +51,18 @@ class OwnerColumns:
     def _carried(self, rows: n.Relation, o: Ownerships) -> n.Relation:
         """Let projections and UNION ALL keep the columns that lead to the unit."""
         if isinstance(rows, (n.Filter, n.Sort, n.Window)):
-            return kept(rows, input=self._carried(rows.input, o))
+            return with_parts(rows, input=self._carried(rows.input, o))
         if isinstance(rows, n.Join):
             left, right = self._carried(rows.left, o), self._carried(rows.right, o)
             if {f.name for f in fields_of(left)} & {f.name for f in fields_of(right)}:
                 right = rows.right  # one query used on both sides: its column can be carried once
-            return kept(rows, left=left, right=right)
+            return with_parts(rows, left=left, right=right)
         if isinstance(rows, n.Project):
             inner = self._carried(rows.input, o)
             kinds = {f.name: f.type for f in fields_of(inner)}
-            wanted = {x.column for x in o.of(inner).terms} - {i.name for i in rows.items}
-            extra = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(wanted))
-            return kept(rows, input=inner, items=rows.items + extra)
+            columns = {x.column for x in o.of(inner).terms} - {i.name for i in rows.items}
+            extra = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(columns))
+            return with_parts(rows, input=inner, items=rows.items + extra)
         if isinstance(rows, n.Union) and rows.all:
             return self._carried_union(rows, o)
         return rows
@@ -70,21 +70,21 @@ class OwnerColumns:
     def _carried_union(self, rows: n.Union, o: Ownerships) -> n.Relation:
         sides = []
         for side in (rows.left, rows.right):
-            found = self._attached(self._carried(side, o), o)
-            column = unit_column(o.of(found), o)
+            carried = self._attached(self._carried(side, o), o)
+            column = unit_column(o.of(carried), o)
             if column is None:
                 return rows
-            sides.append((side, found, column))
-        kinds = {f.name: f.type for _, found, _ in sides for f in fields_of(found)}
+            sides.append((side, carried, column))
+        kinds = {f.name: f.type for _, relation, _ in sides for f in fields_of(relation)}
         if kinds[sides[0][2]] != kinds[sides[1][2]]:
             return rows
         self.renamed += 1
         owner = n.Field(f"{self.name}.union{self.renamed}.owner", kinds[sides[0][2]])
         inputs = []
-        for index, (side, found, column) in enumerate(sides):
-            kept = [n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(side)]
+        for index, (side, carried, column) in enumerate(sides):
+            items = [n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(side)]
             unit = n.Named(f"{owner.name}{index}", n.Column(column, kinds[column]))
-            inputs.append(n.Project(found, (*kept, unit)))
+            inputs.append(n.Project(carried, (*items, unit)))
         return n.Union(inputs[0], inputs[1], True, (*rows.columns, owner), rows.span)
 
     # ── look up ──────────────────────────────────────────────────────────────────────────────────
@@ -92,10 +92,12 @@ class OwnerColumns:
     def _attached(self, rows: n.Relation, o: Ownerships) -> n.Relation:
         """Join the parents that lead from the rows to the unit's own column."""
         for _ in range(20):
-            found = o.of(rows)
-            if not found.local or unit_column(found, o) is not None:
+            ownership = o.of(rows)
+            if not ownership.local or unit_column(ownership, o) is not None:
                 return rows
-            usable = sorted((x for x in found.terms if x.shared), key=lambda x: (x.via, x.column))
+            usable = sorted(
+                (x for x in ownership.terms if x.shared), key=lambda x: (x.via, x.column)
+            )
             if not usable:
                 return rows
             term = usable[0]
@@ -113,12 +115,12 @@ class OwnerColumns:
         return rows
 
     def _parent(self, table: str) -> n.Scan:
-        found = self.catalog.table(table)
-        assert found is not None, "a reference leads to a table that the catalog lacks"
+        parent = self.catalog.table(table)
+        assert parent is not None, "a reference leads to a table that the catalog lacks"
         alias = f"{self.name}.owner{self.lookups}.{table}"
         self.lookups += 1
         return n.Scan(
-            found.name, alias, tuple(n.Field(f"{alias}.{c}", kind) for c, kind in found.columns)
+            parent.name, alias, tuple(n.Field(f"{alias}.{c}", kind) for c, kind in parent.columns)
         )
 
     # ── personal amounts ─────────────────────────────────────────────────────────────────────────
@@ -133,12 +135,12 @@ class OwnerColumns:
         scan = self._parent(column[0])
         table = scan.alias.rsplit(".", 1)[-1]
         fields = {f.name.rsplit(".", 1)[-1].lower(): f for f in scan.columns}
-        own, given = fields[column[1]], fields[offers.column[1]]
+        own, offered = fields[column[1]], fields[offers.column[1]]
         key = n.Named(f"{scan.alias}.unit", n.Column(own.name, own.type))
-        least = n.Aggregation(f"{scan.alias}.gives", "min", n.Column(given.name, given.type))
+        least = n.Aggregation(f"{scan.alias}.gives", "min", n.Column(offered.name, offered.type))
         amounts = n.Aggregate(scan, (key,), (least,))
         kinds = {f.name: f.type for f in fields_of(rows)}
-        there, gives = n.Column(key.name, own.type), n.Column(least.name, given.type)
+        there, gives = n.Column(key.name, own.type), n.Column(least.name, offered.type)
         joined = n.Join("inner", rows, amounts, n.Compare("=", n.Column(unit, kinds[unit]), there))
         pairs = zip(offers.amounts, offers.copies, strict=True)
         branches = tuple(
@@ -149,9 +151,9 @@ class OwnerColumns:
         # NaN is above all numbers in an engine: what is no amount gives nothing.
         most = n.Compare("<=", gives, number(Fraction(LARGEST_AMOUNT)))
         enough = n.And((n.Compare(">=", gives, number(offers.amounts[0])), most))
-        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+        columns = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
         self.notes.append(f"epsilon of each unit looked up: {table}.{offers.column[1]}")
-        return n.Project(n.Filter(joined, enough), (*kept, copies)), copies.name
+        return n.Project(n.Filter(joined, enough), (*columns, copies)), copies.name
 
     # ── limit ────────────────────────────────────────────────────────────────────────────────────
 
@@ -177,8 +179,8 @@ class OwnerColumns:
             return n.rebuild(rows, change)
         except Stopped:
             if isinstance(rows, n.Window):  # no limit would do: say which windows are possible
-                told = Problem(blocked.rule, blocked.node, blocked.reason, blocked.hint)
-                raise Stopped(told) from None
+                problem = Problem(blocked.rule, blocked.node, blocked.reason, blocked.hint)
+                raise Stopped(problem) from None
             raise
 
     def _one_of_each(self, rows: n.Relation, key: frozenset[str]) -> n.Relation:
@@ -188,8 +190,8 @@ class OwnerColumns:
         return n.Truncate(rows, tuple(sorted(key)), (), 1)
 
     def _truncated(self, rows: n.Relation, o: Ownerships) -> n.Relation:
-        found = self._attached(self._carried(rows, o), o)
-        owned = o.of(found)
+        carried = self._attached(self._carried(rows, o), o)
+        owned = o.of(carried)
         column = unit_column(owned, o)
         if column is None:
             return rows
@@ -198,23 +200,23 @@ class OwnerColumns:
             f"{first(limit, 'row')} of a unit, before units are mixed ({o.paths.protection.name})"
         )
         order = tuple(c for c in min((sorted(k) for k in owned.keys), key=len, default=[]))
-        names = {f.name for f in fields_of(found)}
-        truncated = n.Truncate(found, (column,), tuple(c for c in order if c in names), limit)
-        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
-        return n.Project(truncated, kept)
+        names = {f.name for f in fields_of(carried)}
+        truncated = n.Truncate(carried, (column,), tuple(c for c in order if c in names), limit)
+        columns = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+        return n.Project(truncated, columns)
 
 
 def _declared_keys(join: n.Join, o: Ownerships) -> dict[n.Relation, frozenset[str]]:
     """Give for each side the declared key that a join compares, if it compares one of both."""
-    found: dict[n.Relation, frozenset[str]] = {}
+    keys: dict[n.Relation, frozenset[str]] = {}
     equal = equal_columns(join)
-    for place, side in enumerate((join.left, join.right)):
-        compared = {pair[place] for pair in equal}
+    for index, side in enumerate((join.left, join.right)):
+        compared = {pair[index] for pair in equal}
         key = next((k for k in o.of(side).keys if k and k <= compared), None)
         if key is None:
             return {}
-        found[side] = key
-    return found
+        keys[side] = key
+    return keys
 
 
 def number(amount: Fraction) -> n.Scalar:
@@ -236,13 +238,13 @@ def rows_of_unit(node: n.Node, owned: Ownership, o: Ownerships) -> int:
     if owned.expected is not None:
         return owned.expected
     name = o.paths.protection.name
-    wanted = ", ".join(owned.missing) or f"limits in protections.{name}"
+    limits = ", ".join(owned.missing) or f"limits in protections.{name}"
     keys = " (columns that the join compares, or join a subquery that is grouped by these)"
     raise Stopped(
         Problem(
             "rewrite.limit",
             node,
-            f"how many rows of one unit can count is not declared ({wanted})",
-            f"declare {wanted} in the policy{keys if '.key' in wanted else ''}",
+            f"how many rows of one unit can count is not declared ({limits})",
+            f"declare {limits} in the policy{keys if '.key' in limits else ''}",
         )
     )

@@ -53,13 +53,13 @@ def _limited(argument: n.Scalar) -> n.Scalar | None:
         return None
     if isinstance(branch.value, n.Literal):
         return branch.condition if branch.value.value is not None else None
-    known = any(
+    implied = any(
         isinstance(part, n.Not)
         and isinstance(part.operand, n.IsNull)
         and same(part.operand.operand, branch.value)
         for part in n.conjuncts(branch.condition)
     )
-    return branch.condition if known else None
+    return branch.condition if implied else None
 
 
 def is_truth(call: n.Aggregation) -> bool:

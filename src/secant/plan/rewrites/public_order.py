@@ -47,5 +47,5 @@ def _ordered(rows: n.Relation, read: frozenset[str]) -> n.Relation:
     inner = rows.input if isinstance(rows, n.Sort) else rows
     keys = rows.keys if isinstance(rows, n.Sort) else ()
     fields = [f for f in fields_of(inner) if f.name in read]
-    rest = tuple(n.SortKey(n.Column(f.name, f.type), False, False) for f in fields)
-    return n.Sort(inner, (*keys, *rest)) if keys or rest else rows
+    remaining = tuple(n.SortKey(n.Column(f.name, f.type), False, False) for f in fields)
+    return n.Sort(inner, (*keys, *remaining)) if keys or remaining else rows

@@ -25,12 +25,12 @@ def quotients_of(plan: n.Relation) -> tuple[Family, ...]:
     if not n.holds(plan, n.Arithmetic):
         return ()
     origins: dict[n.Relation, Origins] = {}
-    found: list[Family] = []
+    families: list[Family] = []
     for relation in n.walk(plan):
         if isinstance(relation, (n.Project, n.Filter, n.Sort)):
             below = _origins(relation.input, origins)
-            found += [f for part in _scalars(relation) for f in _divided(part, below)]
-    return tuple(dict.fromkeys(found))
+            families += [f for part in _scalars(relation) for f in _divided(part, below)]
+    return tuple(dict.fromkeys(families))
 
 
 def _scalars(relation: n.Project | n.Filter | n.Sort) -> Iterable[n.Scalar]:
@@ -46,30 +46,30 @@ def _scalars(relation: n.Project | n.Filter | n.Sort) -> Iterable[n.Scalar]:
 def _divided(scalar: n.Scalar, below: Origins) -> Iterable[Family]:
     for node in n.walk(scalar) if n.holds(scalar, n.Arithmetic) else ():
         if isinstance(node, n.Arithmetic) and node.op == "/":
-            sides = [_made_of(side, below) for side in (node.left, node.right)]
+            sides = [_origins_of(side, below) for side in (node.left, node.right)]
             for aggregate in sorted({a for a, _ in sides[0]} & {a for a, _ in sides[1]}):
                 yield frozenset(name for side in sides for a, name in side if a == aggregate)
 
 
-def _made_of(scalar: n.Scalar, below: Origins) -> frozenset[tuple[int, str]]:
+def _origins_of(scalar: n.Scalar, below: Origins) -> frozenset[tuple[int, str]]:
     return NOTHING.union(*(below.get(c, NOTHING) for c in columns_of(scalar)))
 
 
-def _origins(relation: n.Relation, known: dict[n.Relation, Origins]) -> Origins:
-    if relation not in known:
-        found: Origins = {}
+def _origins(relation: n.Relation, done: dict[n.Relation, Origins]) -> Origins:
+    if relation not in done:
+        origins: Origins = {}
         if isinstance(relation, n.Aggregate):
-            place = id(relation)
-            found = {a.name: frozenset({(place, a.name)}) for a in relation.aggregations}
+            identity = id(relation)
+            origins = {a.name: frozenset({(identity, a.name)}) for a in relation.aggregations}
         elif isinstance(relation, n.Project):
-            below = _origins(relation.input, known)
-            found = {i.name: _made_of(i.expression, below) for i in relation.items}
+            below = _origins(relation.input, done)
+            origins = {i.name: _origins_of(i.expression, below) for i in relation.items}
         elif isinstance(relation, (n.Filter, n.Sort, n.Limit)):
-            found = _origins(relation.input, known)
+            origins = _origins(relation.input, done)
         elif isinstance(relation, n.Join):
-            found = {**_origins(relation.left, known), **_origins(relation.right, known)}
-        known[relation] = found
-    return known[relation]
+            origins = {**_origins(relation.left, done), **_origins(relation.right, done)}
+        done[relation] = origins
+    return done[relation]
 
 
 def cut_together(release: MeasuredAggregate, quotients: Iterable[Family]) -> MeasuredAggregate:

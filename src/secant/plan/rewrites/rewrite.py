@@ -14,7 +14,7 @@ from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.evaluate.values import Failure
 from secant.plan.facts.reads import columns_named
 from secant.plan.facts.regions import joined
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.plan.verify import verify
@@ -32,17 +32,17 @@ def transform(
     Where classes are given, `change` leaves all others as they are: parts that hold none of them are not gone through.
     """
     done: dict[n.Node, n.Node] = {}
-    wanted = n.bits(*classes) if classes else -1
+    mask = n.bits(*classes) if classes else -1
 
     n.kinds(root)  # all below know theirs from now on
 
     def visit(node: n.Node) -> n.Node:
-        if not node._kinds & wanted:
+        if not node._kinds & mask:
             return node
-        made = done.get(node)
-        if made is None:
-            made = done[node] = change(n.rebuild(node, visit))
-        return made
+        changed = done.get(node)
+        if changed is None:
+            changed = done[node] = change(n.rebuild(node, visit))
+        return changed
 
     result = visit(root)
     assert isinstance(result, n.Relation)
@@ -51,10 +51,10 @@ def transform(
 
 def spell_out(plan: n.Relation) -> n.Relation:
     """Give a plan that computes the same without Quantize."""
-    return transform(plan, lambda x: spelled(x) if isinstance(x, n.Quantize) else x, n.Quantize)
+    return transform(plan, lambda x: as_product(x) if isinstance(x, n.Quantize) else x, n.Quantize)
 
 
-def kept(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:
+def with_parts(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:
     """Give the node with some of its parts exchanged; the same node if they are what it had."""
     same = all(getattr(node, name) == part for name, part in parts.items())
     return node if same else replace(node, **parts)
@@ -113,7 +113,7 @@ def factor_disjunctions(plan: n.Relation) -> n.Relation:
         if not shared:
             return node
         rests = [tuple(p for p in b if not any(same(p, s) for s in shared)) for b in branches]
-        if any(not rest for rest in rests):
+        if any(not remaining for remaining in rests):
             return n.conjunction(shared) or node
         return n.And((*shared, n.Or(tuple(n.conjunction(r) or node for r in rests))))
 
@@ -134,8 +134,8 @@ def push_filters(plan: n.Relation) -> n.Relation:
 
 
 def _sink(node: n.Filter) -> n.Relation:
-    found, span = joined(node), node.span
-    leaves, parts = found.leaves, [p for p in found.conditions if not _trivial(p)]
+    region, span = joined(node), node.span
+    leaves, parts = region.leaves, [p for p in region.conditions if not _trivial(p)]
     owned = [frozenset(f.name for f in fields_of(leaf)) for leaf in leaves]
     everything = frozenset().union(*owned)
     pending = [(part, columns_of(part) & everything) for part in parts]
@@ -144,10 +144,10 @@ def _sink(node: n.Filter) -> n.Relation:
         leaves[index] = _filtered(leaf, local, span)
         pending = [(p, names) for p, names in pending if not (names and names <= owned[index])]
     rows, seen = leaves[0], owned[0]
-    rest = list(range(1, len(leaves)))
-    while rest:
-        index = next((i for i in rest if _connected(pending, seen, owned[i])), rest[0])
-        rest.remove(index)
+    remaining = list(range(1, len(leaves)))
+    while remaining:
+        index = next((i for i in remaining if _connected(pending, seen, owned[i])), remaining[0])
+        remaining.remove(index)
         seen = seen | owned[index]
         usable = tuple(p for p, names in pending if names and names <= seen)
         pending = [(p, names) for p, names in pending if not (names and names <= seen)]
@@ -193,9 +193,9 @@ def columns_of(scalar: n.Node) -> frozenset[str]:
         return scalar._reads
     except AttributeError:
         parts = [part for child in n.children(scalar) if (part := columns_of(child))]
-    found = columns_named(scalar).union(*parts)
-    object.__setattr__(scalar, "_reads", found)
-    return found
+    names = columns_named(scalar).union(*parts)
+    object.__setattr__(scalar, "_reads", names)
+    return names
 
 
 def merge_projections(plan: n.Relation) -> n.Relation:
@@ -225,13 +225,13 @@ def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
     @n.once
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Column) and node.name in columns:
-            found = columns[node.name]
+            replacement = columns[node.name]
             # A column that stands for itself stays what it is, and with it what is known of all above it.
-            itself = isinstance(found, n.Column) and (found.name, found.type) == (
+            itself = isinstance(replacement, n.Column) and (replacement.name, replacement.type) == (
                 node.name,
                 node.type,
             )
-            return node if itself else found
+            return node if itself else replacement
         if isinstance(node, n.Outer) and node.name in columns:
             return _from_inside(columns[node.name], node.span)
         return n.rebuild(node, change)
@@ -279,13 +279,13 @@ def retype(plan: n.Relation) -> n.Relation:
 
 def _columns_of_both(node: n.Union | n.Intersect | n.Except) -> tuple[n.Field, ...]:
     """Give the columns of a set operation with the types that hold the values of both sides."""
-    found = []
+    fields_of_both = []
     for a, b, out in zip(fields_of(node.left), fields_of(node.right), node.columns, strict=True):
         kind = t.unify(a.type, b.type)
         if kind is None:
             raise Mistyped(f"{a.type} beside {b.type} makes no sense", node)
-        found.append(n.Field(out.name, kind))
-    return tuple(found)
+        fields_of_both.append(n.Field(out.name, kind))
+    return tuple(fields_of_both)
 
 
 NORMALIZE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)

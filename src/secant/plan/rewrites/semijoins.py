@@ -36,22 +36,22 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
             or o.of(node.input).blocked is not None
         ):
             return node
-        kept = {id(part) for part in n.conjuncts(node.predicate)}
-        found: dict[int, n.Scalar] = {}
+        conjuncts = {id(part) for part in n.conjuncts(node.predicate)}
+        matches: dict[int, n.Scalar] = {}
         rows = node.input
-        for part in _asked(node.predicate):
-            tied = _tied(part, positive=id(part) in kept)
+        for part in _subqueries(node.predicate):
+            tied = _tied(part, positive=id(part) in conjuncts)
             if tied is None or not _compares_a_key(o, node.input, tied[1]):
                 continue
-            rows, found[id(part)] = _beside(rows, *tied, f"{name}.exists{count}")
+            rows, matches[id(part)] = _beside(rows, *tied, f"{name}.exists{count}")
             count += 1
-        if not found:
+        if not matches:
             return node
 
         @n.once
         def told(child: n.Node) -> n.Node:
-            if id(child) in found:
-                return found[id(child)]
+            if id(child) in matches:
+                return matches[id(child)]
             return child if isinstance(child, n.Relation) else n.rebuild(child, told)
 
         predicate = told(node.predicate)
@@ -62,7 +62,7 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
     return transform(rows, change, n.Exists, n.InSubquery)
 
 
-def _asked(predicate: n.Scalar) -> list[n.Exists | n.InSubquery]:
+def _subqueries(predicate: n.Scalar) -> list[n.Exists | n.InSubquery]:
     """Give the subqueries of a condition, in order, not those inside them."""
     asking = (n.Exists, n.InSubquery)
     nodes = n.reached(predicate, lambda node: not isinstance(node, (*asking, n.Relation)))

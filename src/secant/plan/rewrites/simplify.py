@@ -28,21 +28,21 @@ def shorter(item: n.Named, constants: Mapping[str, n.Scalar], present: frozenset
 
     @n.once
     def change(node: n.Node) -> n.Node:
-        made = n.rebuild(node, change)
-        if isinstance(made, n.Column):
-            return constants.get(made.name, made)
-        if isinstance(made, n.Case):
-            left = tuple(b for b in made.branches if not _never(b.condition, present))
-            return replace(made, branches=left) if left else made.default
-        if isinstance(made, n.Call) and made.function == "abs":
-            (inner,) = made.arguments
+        rewritten = n.rebuild(node, change)
+        if isinstance(rewritten, n.Column):
+            return constants.get(rewritten.name, rewritten)
+        if isinstance(rewritten, n.Case):
+            left = tuple(b for b in rewritten.branches if not _never(b.condition, present))
+            return replace(rewritten, branches=left) if left else rewritten.default
+        if isinstance(rewritten, n.Call) and rewritten.function == "abs":
+            (inner,) = rewritten.arguments
             if isinstance(inner, n.Literal) and isinstance(inner.value, float):
                 return n.Literal(abs(inner.value), DOUBLE)
-        return made
+        return rewritten
 
-    found = change(item.expression)
-    assert isinstance(found, n.Scalar)
-    return interned((n.Named(item.name, found),))[0]
+    changed = change(item.expression)
+    assert isinstance(changed, n.Scalar)
+    return interned((n.Named(item.name, changed),))[0]
 
 
 def _never(condition: n.Scalar, present: frozenset[str]) -> bool:

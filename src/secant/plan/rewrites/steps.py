@@ -9,7 +9,7 @@ from secant.plan import nodes as n
 from secant.schema import types as t
 
 
-def spelled(node: n.Quantize) -> n.Scalar:
+def as_product(node: n.Quantize) -> n.Scalar:
     """Write a number of steps as a product, rounded, and clamped where ends are given."""
     factor = n.Literal(float(1 / node.step), t.DOUBLE)
     whole = n.Cast(n.Arithmetic("*", node.operand, factor), t.INTEGER)

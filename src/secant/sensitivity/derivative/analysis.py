@@ -80,14 +80,14 @@ class _Work:
                     "values that move have no bound beside a declared `moves`",
                     "let the owner list the protections as alternatives",
                 )
-            found = None if reader is None else reader.curve(measure, call)
-            if found is None:
+            curve = None if reader is None else reader.curve(measure, call)
+            if curve is None:
                 bounds[measure.column] = GlobalBound(quick(0))
                 steps.append(partial(_still, measure.words))
                 continue
-            bounds[measure.column] = found[0]
-            steps.append(found[1])
-            claims |= found[2]
+            bounds[measure.column] = curve[0]
+            steps.append(curve[1])
+            claims |= curve[2]
         for ranked in release.ranked:
             if moves(ranked.cells, protected):
                 raise CannotBound(
@@ -110,8 +110,8 @@ class _Work:
         )
 
 
-def _still(words: str) -> Step:
-    return Step("derivative.public", f"{words}: reads public values only", "does not move")
+def _still(description: str) -> Step:
+    return Step("derivative.public", f"{description}: reads public values only", "does not move")
 
 
 def _touches(rows: n.Relation, call: n.Aggregation, protected: frozenset[str]) -> bool:
@@ -142,22 +142,22 @@ class _Reader:
         self, measure: Measure, call: n.Aggregation
     ) -> tuple[GlobalBound | SmoothSensitivity, Callable[[], Step], set[TableKey]] | None:
         """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
-        found = [x for b in self.branches if (x := b.summand(measure, call)) is not None]
-        if not found:
+        parts = [x for b in self.branches if (x := b.summand(measure, call)) is not None]
+        if not parts:
             return None
-        factor = found[0].factor  # whole steps are the measure's, in every branch
-        caps = {role: cap for x in found for role, cap in x.caps.items()}
-        known = {role: cap for role, cap in caps.items() if cap is not None}
-        each = {role: size for x in found for role, size in x.each.items()}
+        factor = parts[0].factor  # whole steps are the measure's, in every branch
+        caps = {role: cap for x in parts for role, cap in x.caps.items()}
+        finite = {role: cap for role, cap in caps.items() if cap is not None}
+        each = {role: size for x in parts for role, size in x.each.items()}
         alone = {role: size for role, size in each.items() if size is not None}
-        cap = self.space.reach(known) * factor if len(known) == len(caps) else None
-        rounding = sum((x.rounding for x in found), quick(0))
-        claims = {claim for x in found for claim in x.claims}
+        cap = self.space.reach(finite) * factor if len(finite) == len(caps) else None
+        rounding = sum((x.rounding for x in parts), quick(0))
+        claims = {claim for x in parts for claim in x.claims}
 
         def step() -> Step:
-            return self._derivation(measure, found, cap)
+            return self._derivation(measure, parts, cap)
 
-        if any(x.several > 1 for x in found):
+        if any(x.several > 1 for x in parts):
             # Scales that vary would tell of the row in every group: the cap for all (derivative.listed).
             if cap is None:
                 raise CannotBound(
@@ -166,69 +166,69 @@ class _Reader:
                     "no public limit bounds the groups together",
                     "declare ranges",
                 )
-            told = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
+            value = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
 
             def listed() -> Step:
-                return replace(step(), rule="derivative.listed", value=told)
+                return replace(step(), rule="derivative.listed", value=value)
 
             return GlobalBound(cap + 2 * rounding), listed, claims
-        slopes = [term for x in found for term in x.probe.slopes.values()]
+        slopes = [term for x in parts for term in x.probe.slopes.values()]
         curve = SmoothSensitivity(
             cap,
-            all(term.cap is not None for term in slopes) and all(x.declared for x in found),
+            all(term.cap is not None for term in slopes) and all(x.declared for x in parts),
             all(not term.rates for term in slopes) and cap is not None,
             {
                 role: x.floor * most * factor
-                for x in found
+                for x in parts
                 for role, most in x.caps.items()
                 if most is not None and cap is not None
             },
             lambda beta: [
                 replace(motion, rows=None if self.inner is None else self.inner.rows)
-                for x in found
+                for x in parts
                 for motion in x.branch.motions(
                     measure, call, x.value, beta, x.floor, floored=cap is not None
                 )
             ],
-            lambda beta: _all_of([x.branch.typical(x.value, beta, x.floor) for x in found]),
+            lambda beta: _all_of([x.branch.typical(x.value, beta, x.floor) for x in parts]),
             self.space,
             factor,
             rounding,
             each=self.space.reach(alone) * factor if len(alone) == len(each) else None,
-            usual=lambda beta: _all_of([x.branch.usual(x.value, beta, x.floor) for x in found]),
+            usual=lambda beta: _all_of([x.branch.usual(x.value, beta, x.floor) for x in parts]),
         )
         return curve, step, claims
 
-    def _derivation(self, measure: Measure, found: list[Moving], cap: Fraction | None) -> Step:
+    def _derivation(self, measure: Measure, parts: list[Moving], cap: Fraction | None) -> Step:
         """Give the step of the only branch, or one that rests on those of all branches."""
         steps = []
-        for x in found:
-            known = {role: most for role, most in x.caps.items() if most is not None}
-            own = self.space.reach(known) * x.factor if len(known) == len(x.caps) else None
+        for x in parts:
+            finite = {role: most for role, most in x.caps.items() if most is not None}
+            own = self.space.reach(finite) * x.factor if len(finite) == len(x.caps) else None
             gatherings = x.branch.gatherings
             steps.append(
                 derivation_of(measure, x.calculus, gatherings, x.caps, own, x.factor, x.value)
             )
         if self.inner is not None:
-            told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
+            limit = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
             return Step(
                 "derivative.sets" if self.inner.counted else "derivative.nested",
                 f"{measure.words}: every row of an inner group stands for it",
-                f"moves no further than all rows together, {told} per unit of distance",
+                f"moves no further than all rows together, {limit} per unit of distance",
                 tuple(steps),
             )
         if len(self.branches) == 1:
             return steps[0]
-        told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
+        limit = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
         return Step(
             "derivative.union",
             f"{measure.words}: rows of {len(self.branches)} branches",
-            f"branches of one table add up, {told} per unit of distance",
+            f"branches of one table add up, {limit} per unit of distance",
             tuple(steps),
         )
 
 
 def _all_of(sizes: list[float | None]) -> float | None:
     """Add up what is known of each branch; None as soon as one is not known."""
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+    finite = [size for size in sizes if size is not None]
+    return sum(finite) if len(finite) == len(sizes) else None

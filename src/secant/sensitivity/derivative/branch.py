@@ -32,7 +32,7 @@ from secant.sensitivity.derivative.calculus import (
     LOWEST_FLOOR,
     Bound,
     Calculus,
-    reach_of_caps,
+    magnitudes_of_caps,
 )
 from secant.sensitivity.derivative.columns import column_above
 from secant.sensitivity.derivative.derivation import columns_named
@@ -40,7 +40,7 @@ from secant.sensitivity.derivative.floats import FloatErrors
 from secant.sensitivity.derivative.lookups import Gathering, lookups_of
 from secant.sensitivity.derivative.soften import sets
 from secant.sensitivity.derivative.soften.emptiness import moves
-from secant.sensitivity.derivative.soften.listed import moved_at_once
+from secant.sensitivity.derivative.soften.listed import rows_moving_together
 from secant.sensitivity.derivative.soften.stripped import strip
 from secant.sensitivity.derivative.soften.tuning import spread_points
 from secant.sensitivity.derivative.space import HIGHEST_POWER, Key, Space, Variable
@@ -169,12 +169,12 @@ class Branch:
         stored: dict[str, n.Scalar] = {
             f.name: n.Column(stored_column(scan, f.name).lower(), f.type) for f in scan.columns
         }
-        written = [
+        expressions = [
             substitute(k.expression, self.rows.definitions) for k in self.request.release.exact.keys
         ]
-        if any(not columns_in(x) <= stored.keys() or n.has_subquery(x) for x in written):
+        if any(not columns_in(x) <= stored.keys() or n.has_subquery(x) for x in expressions):
             return None
-        return tuple(show_scalar(substitute(x, stored)) for x in written)
+        return tuple(show_scalar(substitute(x, stored)) for x in expressions)
 
     def summand(self, measure: Measure, call: n.Aggregation) -> Moving | None:
         """Say how one measure moves with the rows of this branch; None if it does not."""
@@ -212,19 +212,19 @@ class Branch:
         several = 1
         for role in roles:
             gathering = self.gatherings[role]
-            moved = self._groups_moved(role, gathering, call, value)
-            several = max(several, moved)
-            claims |= gathering.claims | (self.beside_lists[role].claims if moved > 1 else set())
-            times = moved if moved > 1 else self._joined(role) if additive else 1
-            reach = probe.reach[role]
-            caps[role] = None if times is None or reach is None else times * reach
+            groups = self._groups_moved(role, gathering, call, value)
+            several = max(several, groups)
+            claims |= gathering.claims | (self.beside_lists[role].claims if groups > 1 else set())
+            times = groups if groups > 1 else self._joined(role) if additive else 1
+            magnitude = probe.reach[role]
+            caps[role] = None if times is None or magnitude is None else times * magnitude
         declared = limits_declared(value)
         floor = self._floor(value, caps, calculus) if declared else NO_FLOOR
         rounding = self._rounding(value, factor, roles) if rounded else quick(0)
         if not declared:
             self._check_rounding(value, rounding, factor, calculus)
         # A smooth bound of one joined row may be as large as its terms' caps, which is more than its reach.
-        each = reach_of_caps(calculus, probe.slopes)
+        each = magnitudes_of_caps(calculus, probe.slopes)
         return Moving(
             self,
             value,
@@ -247,11 +247,11 @@ class Branch:
         gathering = self.gatherings[role]
         if gathering.single:
             return 1
-        found = [self.request.fan(*fan) for fan in gathering.fans or ()]
-        if gathering.fans is None or None in found:
+        fans = [self.request.fan(*fan) for fan in gathering.fans or ()]
+        if gathering.fans is None or None in fans:
             return None
         # Counted in the session that will answer, which sees one state of the data (derivative.gather).
-        return math.prod(max(1, f) for f in found if f is not None)
+        return math.prod(max(1, f) for f in fans if f is not None)
 
     def _row_power(self, role: str) -> Fraction | None:
         """Dual exponent over the rows of a role's table: None takes the largest row.
@@ -283,7 +283,7 @@ class Branch:
         plain = self._row_power(role) is None and dual_power(self.space.table_power) is None
         alone = plain and table in self.one_group
         if alone and not apart and self.lists and self.beside_lists[role].single:
-            return max(2, moved_at_once(value, self.lists))
+            return max(2, rows_moving_together(value, self.lists))
         if not apart or not alone:
             raise CannotBound(
                 "derivative.groups",
@@ -309,16 +309,16 @@ class Branch:
         cap = self.space.reach(whole)
         if len(own) < len(alone[0]) or cap <= 0:
             return LOWEST_FLOOR
-        wanted = self.space.reach(own) / cap / 2
-        return min(HIGHEST_FLOOR, max(LOWEST_FLOOR, wanted))
+        floor = self.space.reach(own) / cap / 2
+        return min(HIGHEST_FLOOR, max(LOWEST_FLOOR, floor))
 
     def _moves(self, scalar: n.Scalar) -> bool:
         return moves(scalar, self.protected)
 
-    def _near(self, value: n.Scalar, found: Bound) -> n.Scalar | None:
+    def _near(self, value: n.Scalar, bound: Bound) -> n.Scalar | None:
         """Give a condition that all rows meet whose motion is above its floor; None if there is none such."""
         ramps = [p for p in factors(value) if is_ramp(p)]
-        fades = [term.fade for term in found.slopes.values()]
+        fades = [term.fade for term in bound.slopes.values()]
         if len(ramps) != 1 or not all(f is not None for f in fades):
             return None
         assert isinstance(ramps[0], n.Call)
@@ -348,18 +348,18 @@ class Branch:
         `floored` says that the floor is put under each scan's part afterwards: then what lies below need not
         be computed.
         """
-        found = self._smooth(value, beta, floor)
-        near = self._near(value, found) if call.function == "sum" and floored else None
+        bound = self._smooth(value, beta, floor)
+        near = self._near(value, bound) if call.function == "sum" and floored else None
         if self.request.public_rows or not self.alone:
             near = None  # rows that do not move have no floor, nor have those of other branches
         motions = []
-        for role in found.reach:
-            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
+        for role in bound.reach:
+            entries = {k: t.expression for k, t in bound.slopes.items() if k.role == role}
             if not entries:
                 continue
             all_entries = len(entries)
             if floored:
-                entries = self._above_floor(role, entries, found, floor)
+                entries = self._above_floor(role, entries, bound, floor)
             entries = self._only_protected_rows(role, entries)
             gathering = self.gatherings[role]
             additive = call.function == "sum"
@@ -369,10 +369,10 @@ class Branch:
                 # Gathered rows may be rows of several protected ones. Adding up what each joined row moves is more
                 # than any combination of them; a maximum of sums would not be.
                 gathered, power = None, quick(1)
-            floors = {k: floor_of(found.slopes[k]) for k in entries} if gathered is not None else {}
+            floors = {k: floor_of(bound.slopes[k]) for k in entries} if gathered is not None else {}
             times = self._joined(role) if near is not None and gathered is not None else None
-            known = {k: v for k, v in floors.items() if v is not None}
-            whole = gathered is None or (times is not None and len(known) == len(entries))
+            finite = {k: v for k, v in floors.items() if v is not None}
+            whole = gathered is None or (times is not None and len(finite) == len(entries))
             motions.append(
                 Motion(
                     measure.column,
@@ -383,7 +383,7 @@ class Branch:
                     power,
                     near if whole else None,
                     times,
-                    known,
+                    finite,
                     dropped=len(entries) < all_entries,
                     branch=self.number,
                     keyed=gathered is not None and gathering.keyed,
@@ -392,19 +392,19 @@ class Branch:
         return motions
 
     def _above_floor(
-        self, role: str, entries: dict[Key, n.Scalar], found: Bound, floor: Fraction
+        self, role: str, entries: dict[Key, n.Scalar], bound: Bound, floor: Fraction
     ) -> dict[Key, n.Scalar]:
         """Leave out columns that never move the value by more than the floor does (derivative.floor).
 
         Under an l1 norm the largest column decides, and the floor is part of the bound in any case.
         """
-        norm, whole = self.space.roles[role].norm, found.reach[role]
+        norm, whole = self.space.roles[role].norm, bound.reach[role]
         if not isinstance(norm, CombinedNorm) or norm.power != 1 or whole is None:
             return entries
         alone = {c for part in norm.parts if len(c := tuple(columns_of(part))) == 1}
-        kept = {}
+        above = {}
         for key, entry in entries.items():
-            cap = found.slopes[key].cap
+            cap = bound.slopes[key].cap
             shared = (
                 any(k != key and key.column in columns_named(k) for k in entries)
                 if isinstance(key, Variable)
@@ -418,8 +418,8 @@ class Branch:
                 and self.space.dual(role, {key: cap}) <= floor * whole
             )
             if not small:
-                kept[key] = entry
-        return kept
+                above[key] = entry
+        return above
 
     def typical(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
         """Say how large the bound is where values lie evenly, for values that may change steeply.
@@ -433,10 +433,10 @@ class Branch:
     def usual(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
         """Evaluate the bound of one row at public points, spread over the declared ranges: the median of them."""
         try:
-            found = self._smooth(value, beta, floor)
+            bound = self._smooth(value, beta, floor)
         except CannotBound:
             return math.inf
-        read = [x for t in found.slopes.values() for x in n.walk(t.expression)]
+        read = [x for t in bound.slopes.values() for x in n.walk(t.expression)]
         columns = {x.name: x for x in read if isinstance(x, n.Column)}
         ranges = [self._declared_range(name) for name in columns]
         rows = spread_points(
@@ -446,8 +446,8 @@ class Branch:
             return None
         fields = tuple(n.Field(name, c.type) for name, c in columns.items())
         items = []
-        for role in found.reach:
-            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
+        for role in bound.reach:
+            entries = {k: t.expression for k, t in bound.slopes.items() if k.role == role}
             items.append(n.Named(role, self.space.dual_expression(role, entries)))
         sizes = evaluate(n.Project(n.Values(fields, rows), tuple(items)), {})
         totals = sorted(sum(float(x) for x in row if isinstance(x, float)) for row in sizes)
@@ -474,13 +474,13 @@ class Branch:
         rate, before = beta, None
         for _ in range(12):
             calculus = Calculus(self.space, rate, floor, self.calculus)
-            found = calculus.of(value)
+            bound = calculus.of(value)
             rough = max(
-                (self.space.smoothness(t.rates) for t in found.slopes.values()), default=quick(0)
+                (self.space.smoothness(t.rates) for t in bound.slopes.values()), default=quick(0)
             )
             if rough <= beta:
                 self._check_floats(calculus)
-                return found
+                return bound
             lower = rate * beta / rough
             if before is not None and rough < before[1]:
                 # Parts have rates of their own, which no scaling lowers: follow the line through two tries.
@@ -500,9 +500,9 @@ class Branch:
     ) -> None:
         """Refuse where ranges that nobody declared are so wide that rounding would drown the answer."""
         parts = [p for p in factors(value) if not is_ramp(p) and self._moves(p)]
-        reach = calculus.of(parts[0] if parts else value).reach
-        known = {r: v for r, v in reach.items() if v is not None}
-        if len(known) < len(reach) or rounding > self.space.reach(known) * factor:
+        magnitudes = calculus.of(parts[0] if parts else value).reach
+        finite = {r: v for r, v in magnitudes.items() if v is not None}
+        if len(finite) < len(magnitudes) or rounding > self.space.reach(finite) * factor:
             raise CannotBound(
                 "derivative.range",
                 value,
@@ -564,8 +564,8 @@ class Branch:
             for role in roles
             if self.gatherings[role].single
         ]
-        known = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
-        return min([MOST_ROWS, *(max(c, 1) for c in known)])
+        finite = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
+        return min([MOST_ROWS, *(max(c, 1) for c in finite)])
 
 
 def tables_in_one_group(branches: Iterable[Branch]) -> frozenset[str]:
@@ -577,8 +577,8 @@ def tables_in_one_group(branches: Iterable[Branch]) -> frozenset[str]:
     for branch in branches:
         for scan in scans(branch.rows.relation):
             if scan.alias in branch.space.roles:
-                found = keyed.setdefault(branch.space.roles[scan.alias].table, [])
-                found.append(branch.keys_of(scan))
+                columns = keyed.setdefault(branch.space.roles[scan.alias].table, [])
+                columns.append(branch.keys_of(scan))
     return frozenset(
         table
         for table, keys in keyed.items()

@@ -109,19 +109,19 @@ class Calculus:
                 "use sums, products, powers, exp, ln, abs, least, greatest of protected columns",
             )
         self.rules[scalar] = CALCULUS.ids[type(scalar)]  # a rule that has several parts says which
-        found: Bound = rule(self, scalar)
+        bound: Bound = rule(self, scalar)
         if isinstance(scalar, n.Arithmetic):
-            return self._narrowed(found, scalar)
-        return found
+            return self._narrowed(bound, scalar)
+        return bound
 
-    def _narrowed(self, found: Bound, scalar: n.Arithmetic) -> Bound:
+    def _narrowed(self, bound: Bound, scalar: n.Arithmetic) -> Bound:
         """Use what is known of the range where a column stands on both sides (range.affine)."""
         if not columns_of(scalar.left) & columns_of(scalar.right):
-            return found
-        both = iv.meet(found.range, self.ranges.of(scalar))
-        if both is None or both == found.range:
-            return found
-        return replace(found, range=both, sized=Later(lambda: limited(found.size, both)))
+            return bound
+        both = iv.meet(bound.range, self.ranges.of(scalar))
+        if both is None or both == bound.range:
+            return bound
+        return replace(bound, range=both, sized=Later(lambda: limited(bound.size, both)))
 
     def alpha(self, bound: Bound) -> Fraction | None:
         """Give the rate a unit of an expression's own value may have: s over what it moves (derivative.compose)."""
@@ -132,21 +132,21 @@ class Calculus:
 
     def along(self, bound: Bound, alpha: Fraction) -> Rates:
         """Give the rates of a shape that is alpha-smooth in the value of an expression."""
-        found: dict[Key, Fraction] = {}
+        rates: dict[Key, Fraction] = {}
         for role, value in bound.reach.items():
             assert value is not None
-            found[place_of(bound.slopes, role)] = self._own(bound, role, value) * alpha
-        return found
+            rates[gradient_key(bound.slopes, role)] = self._own(bound, role, value) * alpha
+        return rates
 
     @staticmethod
-    def _own(bound: Bound, role: str, reach: Fraction) -> Fraction:
+    def _own(bound: Bound, role: str, magnitude: Fraction) -> Fraction:
         """Give the motion at a role's place, in the place's own unit: by a variable, or as a dual norm."""
-        place = place_of(bound.slopes, role)
-        if isinstance(place, Variable):
-            cap = bound.slopes[place].cap
+        key = gradient_key(bound.slopes, role)
+        if isinstance(key, Variable):
+            cap = bound.slopes[key].cap
             assert cap is not None, "the reach is known"
             return cap
-        return reach
+        return magnitude
 
     def weight(self, variable: Variable) -> tuple[Fraction, Fraction]:
         """Give what one unit of a variable moves, and the rate that one unit may have."""
@@ -166,7 +166,7 @@ CALCULUS: RuleTable[Callable[..., Bound]] = RuleTable("derivative")
 # ── pieces ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def place_of(keys: Iterable[Key], role: str) -> Key:
+def gradient_key(keys: Iterable[Key], role: str) -> Key:
     """Name the place of a gradient in one role: a variable if there is only one, else a block."""
     mine = list(dict.fromkeys(k for k in keys if k.role == role))
     if len(mine) == 1:
@@ -197,14 +197,16 @@ def _roles(*bounds: Bound) -> list[str]:
     return list(dict.fromkeys(r for b in bounds for r in b.reach))
 
 
-def reach_of_caps(calculus: Calculus, slopes: Mapping[Key, Term]) -> dict[str, Fraction | None]:
+def magnitudes_of_caps(
+    calculus: Calculus, slopes: Mapping[Key, Term]
+) -> dict[str, Fraction | None]:
     """Give the reach that follows from the caps of the slopes."""
-    found: dict[str, Fraction | None] = {}
+    magnitudes: dict[str, Fraction | None] = {}
     for role in dict.fromkeys(k.role for k in slopes):
         caps = {k: x.cap for k, x in slopes.items() if k.role == role}
-        known = {k: c for k, c in caps.items() if c is not None}
-        found[role] = calculus.space.dual(role, known) if len(known) == len(caps) else None
-    return found
+        finite = {k: c for k, c in caps.items() if c is not None}
+        magnitudes[role] = calculus.space.dual(role, finite) if len(finite) == len(caps) else None
+    return magnitudes
 
 
 def _less(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -213,11 +215,11 @@ def _less(a: Fraction | None, b: Fraction | None) -> Fraction | None:
 
 def _public(scalar: n.Scalar, plain: Ranges) -> Bound:
     """An expression of public columns and constants does not move (derivative.public)."""
-    found = plain.of(scalar)  # only what the plan itself clamps counts
-    cap = max(abs(e) for e in found.ends()) if found.bounded else None
+    interval = plain.of(scalar)  # only what the plan itself clamps counts
+    cap = max(abs(e) for e in interval.ends()) if interval.bounded else None
     if isinstance(scalar, n.Literal) and cap is not None:
-        return Bound(found, constant_term(cap))
-    return Bound(found, Later(lambda: Term(shapes.call("abs", double(scalar)), NO_RATES, cap)))
+        return Bound(interval, constant_term(cap))
+    return Bound(interval, Later(lambda: Term(shapes.call("abs", double(scalar)), NO_RATES, cap)))
 
 
 def double(scalar: n.Scalar) -> n.Scalar:
@@ -257,8 +259,8 @@ def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv
     weight, alpha = calculus.weight(variable)
 
     def size() -> Term:
-        found = shapes.column_size(double(node), alpha, range_.low, range_.high)
-        term = _shaped(found, {variable: quick(1)}, most_of(range_))
+        expression = shapes.column_size(double(node), alpha, range_.low, range_.high)
+        term = _shaped(expression, {variable: quick(1)}, most_of(range_))
         if term is None:
             raise _no_range(node)
         return term
@@ -334,7 +336,7 @@ def power_of_measured(
     if size is None or steep is None:
         raise _no_range(node)
     slopes: dict[Key, Term] = {variable: steep}
-    return Bound(powered, size, slopes, reach_of_caps(calculus, slopes))
+    return Bound(powered, size, slopes, magnitudes_of_caps(calculus, slopes))
 
 
 def _shaped(shape: shapes.Smooth | None, along: Rates, cap: Fraction | None) -> Term | None:
@@ -371,17 +373,17 @@ def _clamp(calculus: Calculus, node: n.Clamp) -> Bound:
         inner = inner.operand
     if isinstance(inner, n.Column) and inner.name in calculus.space.variables:
         return _variable(calculus, node, calculus.space.variables[inner.name], limits)
-    found = calculus.of(node.operand)
+    operand = calculus.of(node.operand)
     # Moving a value into an interval moves no value further than before.
-    kept = iv.smaller(iv.larger(found.range, iv.point(ends[0])), iv.point(ends[1]))
+    clamped = iv.smaller(iv.larger(operand.range, iv.point(ends[0])), iv.point(ends[1]))
     around = ends[0] <= 0 <= ends[1]
 
     def size() -> Term:
         return limited(
-            found.size if around else constant_term(max(abs(e) for e in kept.ends())), kept
+            operand.size if around else constant_term(max(abs(e) for e in clamped.ends())), clamped
         )
 
-    return replace(found, range=kept, sized=Later(size))
+    return replace(operand, range=clamped, sized=Later(size))
 
 
 @CALCULUS.rule(n.Cast, id="derivative.cast")
@@ -412,8 +414,8 @@ def _attempt(calculus: Calculus, node: n.Attempt) -> Bound:
 
 @CALCULUS.rule(n.Negate, id="derivative.negate")
 def _negate(calculus: Calculus, node: n.Negate) -> Bound:
-    found = calculus.of(node.operand)
-    return replace(found, range=iv.negate(found.range))
+    inner = calculus.of(node.operand)
+    return replace(inner, range=iv.negate(inner.range))
 
 
 @CALCULUS.rule(n.Arithmetic, id="derivative.arithmetic")
@@ -466,7 +468,7 @@ def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
             for k in dict.fromkeys([*slopes, *part.slopes])
         }
     size = Later(lambda: limited(reduce(added, [p.size for p in parts]), unit))
-    return Bound(unit, size, slopes, reach_of_caps(calculus, slopes))
+    return Bound(unit, size, slopes, magnitudes_of_caps(calculus, slopes))
 
 
 def _is_one(scalar: n.Scalar) -> bool:
@@ -488,11 +490,13 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     other = b.range if node.op == "+" else iv.negate(b.range)
     range_ = iv.add(a.range, other)
     slopes = {k: added(a.slopes.get(k), b.slopes.get(k)) for k in _keys(a, b)}
-    reach = {r: _plus(a.reach.get(r, quick(0)), b.reach.get(r, quick(0))) for r in _roles(a, b)}
-    follows = reach_of_caps(calculus, slopes)
+    magnitudes = {
+        r: _plus(a.reach.get(r, quick(0)), b.reach.get(r, quick(0))) for r in _roles(a, b)
+    }
+    follows = magnitudes_of_caps(calculus, slopes)
     size = Later(lambda: _size_of_sum(a.size, b.size, range_))
-    found = Bound(range_, size, slopes, {r: _less(reach[r], follows[r]) for r in reach})
-    return _leaning(calculus, node, found) if node.op == "+" else found
+    bound = Bound(range_, size, slopes, {r: _less(magnitudes[r], follows[r]) for r in magnitudes})
+    return _leaning(calculus, node, bound) if node.op == "+" else bound
 
 
 def _size_of_sum(a: Term, b: Term, range_: iv.Interval) -> Term:
@@ -522,7 +526,7 @@ def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> B
             None if right is None else product(a.size, right),
         )
     size = Later(lambda: limited(product(a.size, b.size), range_))
-    return Bound(range_, size, slopes, reach_of_caps(calculus, slopes))
+    return Bound(range_, size, slopes, magnitudes_of_caps(calculus, slopes))
 
 
 def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:
@@ -580,9 +584,9 @@ def chain(calculus: Calculus, inner: Bound, range_: iv.Interval, size: Term, slo
     by_cap: dict[str, Fraction | None] = {
         r: None if v is None or slope.cap is None else slope.cap * v for r, v in inner.reach.items()
     }
-    follows = reach_of_caps(calculus, slopes)
-    reach = {r: _less(by_cap[r], follows.get(r)) for r in by_cap}
-    return Bound(range_, limited(size, range_), slopes, reach)
+    follows = magnitudes_of_caps(calculus, slopes)
+    magnitudes = {r: _less(by_cap[r], follows.get(r)) for r in by_cap}
+    return Bound(range_, limited(size, range_), slopes, magnitudes)
 
 
 def composed(
@@ -595,5 +599,5 @@ def composed(
     alpha = calculus.alpha(inner)
     if alpha is None:  # how far the argument moves is not known: only a constant is smooth then
         return None if cap is None else constant_term(cap)
-    found = shape(alpha)
-    return _shaped(found, calculus.along(inner, quick(1)), cap)
+    term = shape(alpha)
+    return _shaped(term, calculus.along(inner, quick(1)), cap)

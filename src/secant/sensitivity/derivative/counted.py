@@ -52,14 +52,14 @@ def counted(sums: Sums, name: str) -> n.Aggregate | None:
     present = never_empty(sums.core)
     if scan is None or not {k.name for k in sums.keys} <= present:
         return None
-    made = {item.name: item.expression for item in sums.items}
-    taken: dict[str, n.Scalar] = {}
+    definitions = {item.name: item.expression for item in sums.items}
+    summands: dict[str, n.Scalar] = {}
     for call in sums.inner:
         if call.argument is not None:
-            summand = n.Named(call.name, substitute(call.argument, made))
-            taken[call.name] = shorter(summand, {}, present).expression
-    read = [f for f in scan.columns if any(f.name in columns_of(x) for x in taken.values())]
-    if not _few(taken.values(), read):
+            summand = n.Named(call.name, substitute(call.argument, definitions))
+            summands[call.name] = shorter(summand, {}, present).expression
+    read = [f for f in scan.columns if any(f.name in columns_of(x) for x in summands.values())]
+    if not _few(summands.values(), read):
         return None
     times = n.Column(f"{name}.times", INTEGER)
     joined_rows = n.Aggregation(f"{name}.joined", "sum", times)
@@ -72,18 +72,22 @@ def counted(sums: Sums, name: str) -> n.Aggregate | None:
     by_value = n.Aggregate(
         by_row, tuple(n.Named(c.name, c) for c in (*values, times)), (joined_rows,)
     )
-    work = _Work({c.name: c for c in sums.inner}, taken, times, n.Column(joined_rows.name, INTEGER))
+    work = _Work(
+        {c.name: c for c in sums.inner}, summands, times, n.Column(joined_rows.name, INTEGER)
+    )
     parts = {item.name: item.expression for item in sums.between}
     items, outer = [], []
     for call in sums.outer:
         argument = None if call.argument is None else substitute(call.argument, parts)
-        found = None if argument is None or call.distinct else work.over_values(call, argument)
-        if found is None:
+        argument_column = (
+            None if argument is None or call.distinct else work.over_values(call, argument)
+        )
+        if argument_column is None:
             return None
-        items.append(n.Named(f"{call.name}.value", found))
-        outer.append(replace(call, argument=n.Column(items[-1].name, type_of(found))))
-    relation, written = hoisted(by_value, tuple(items), f"{name}.once")
-    return n.Aggregate(n.Project(relation, written), (), tuple(outer))
+        items.append(n.Named(f"{call.name}.value", argument_column))
+        outer.append(replace(call, argument=n.Column(items[-1].name, type_of(argument_column))))
+    relation, projected = hoisted(by_value, tuple(items), f"{name}.once")
+    return n.Aggregate(n.Project(relation, projected), (), tuple(outer))
 
 
 def _few(scalars: Iterable[n.Scalar], read: list[n.Field]) -> bool:
@@ -92,11 +96,11 @@ def _few(scalars: Iterable[n.Scalar], read: list[n.Field]) -> bool:
     for scalar in scalars:
         if n.has_subquery(scalar) or not columns_of(scalar) <= {f.name for f in read}:
             return False
-        held = [x for x in n.walk(scalar) if isinstance(x, n.Clamp)]
-        inside = {id(x.operand) for x in held}
+        clamped = [x for x in n.walk(scalar) if isinstance(x, n.Clamp)]
+        inside = {id(x.operand) for x in clamped}
         if any(isinstance(x, n.Column) and id(x) not in inside for x in n.walk(scalar)):
             return False
-        clamps += held
+        clamps += clamped
     most = {f.name: 1 for f in read}
     for clamp in clamps:
         if isinstance(clamp.operand, n.Column):

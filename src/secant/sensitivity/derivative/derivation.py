@@ -20,7 +20,7 @@ from secant.sensitivity.derivative.space import Key, Variable
 
 LONGEST = 200
 """Characters of an expression that are shown."""
-WRITTEN_OTHERWISE = (n.Cast, n.Attempt)
+NOT_SHOWN = (n.Cast, n.Attempt)
 """Nodes that have the value of their operand: a step of their own would repeat its step."""
 
 
@@ -45,12 +45,12 @@ def derivation_of(
             if gatherings[role].single
             else "joined rows of one row are added up"
         )
-        told = "by data" if most is None else f"at most {_number(most * unit)}"
+        motion = "by data" if most is None else f"at most {_number(most * unit)}"
         gathered.append(
             Step(
                 "derivative.gather",
                 f"{role} ({names}): {how}",
-                f"moves {told} per unit of distance",
+                f"moves {motion} per unit of distance",
                 summand,
             )
         )
@@ -60,43 +60,43 @@ def derivation_of(
         "the bound varies as slowly as the noise asks",
         summand,
     )
-    told = "no public limit" if cap is None else f"at most {_number(cap * measure.step)}"
+    motion = "no public limit" if cap is None else f"at most {_number(cap * measure.step)}"
     return Step(
         "derivative.smooth",
         f"{measure.words} as {_short(value)}",
-        f"a smooth bound from the data, {told} per unit of distance",
+        f"a smooth bound from the data, {motion} per unit of distance",
         (*gathered, rates),
     )
 
 
-def _steps(calculus: Calculus, scalar: n.Scalar, made: dict[n.Node, Step]) -> Iterator[Step]:
+def _steps(calculus: Calculus, scalar: n.Scalar, steps: dict[n.Node, Step]) -> Iterator[Step]:
     """Give the steps of the outermost parts of an expression that move and were bounded."""
     rule = calculus.rules.get(scalar)
-    if rule is None or isinstance(scalar, WRITTEN_OTHERWISE):
-        yield from _below(calculus, scalar, made)
+    if rule is None or isinstance(scalar, NOT_SHOWN):
+        yield from _below(calculus, scalar, steps)
         return
-    if scalar not in made:
+    if scalar not in steps:
         premises = {
-            id(step): step for step in _below(calculus, scalar, made)
+            id(step): step for step in _below(calculus, scalar, steps)
         }  # x*x rests on x once
-        told = _moves(calculus, calculus.of(scalar))
-        made[scalar] = Step(rule, _short(scalar), told, tuple(premises.values()))
-    yield made[scalar]
+        value = _moves(calculus, calculus.of(scalar))
+        steps[scalar] = Step(rule, _short(scalar), value, tuple(premises.values()))
+    yield steps[scalar]
 
 
-def _below(calculus: Calculus, scalar: n.Scalar, made: dict[n.Node, Step]) -> Iterator[Step]:
+def _below(calculus: Calculus, scalar: n.Scalar, steps: dict[n.Node, Step]) -> Iterator[Step]:
     for child in n.children(scalar):
         inner = child.value if isinstance(child, n.Branch) else child
         if isinstance(inner, n.Scalar):
-            yield from _steps(calculus, inner, made)
+            yield from _steps(calculus, inner, steps)
 
 
 def _moves(calculus: Calculus, bound: Bound) -> str:
-    known = {role: reach for role, reach in bound.reach.items() if reach is not None}
-    told = "by data"
-    if len(known) == len(bound.reach):
-        told = f"at most {_number(calculus.space.reach(known))}"
-    return f"{_between(bound.range)}moves {told} per unit of distance"
+    finite = {role: magnitude for role, magnitude in bound.reach.items() if magnitude is not None}
+    value = "by data"
+    if len(finite) == len(bound.reach):
+        value = f"at most {_number(calculus.space.reach(finite))}"
+    return f"{_between(bound.range)}moves {value} per unit of distance"
 
 
 def _between(range_: iv.Interval) -> str:

@@ -75,8 +75,8 @@ class FloatErrors:
 
     def most(self, scalar: n.Scalar) -> Error:
         """Give the largest size of an expression."""
-        found = self.span(scalar)
-        return max(abs(e) for e in found.ends()) if found.bounded else None
+        interval = self.span(scalar)
+        return max(abs(e) for e in interval.ends()) if interval.bounded else None
 
     def span(self, scalar: n.Scalar) -> iv.Interval:
         """Give the range of an expression."""
@@ -148,8 +148,8 @@ def _case(errors: FloatErrors, node: n.Case) -> Error:
     return _largest([errors.of(v) for v in [*(b.value for b in node.branches), node.default]])
 
 
-def _largest(found: list[Error]) -> Error:
-    return None if None in found else max((e for e in found if e is not None), default=quick(0))
+def _largest(errors: list[Error]) -> Error:
+    return None if None in errors else max((e for e in errors if e is not None), default=quick(0))
 
 
 @ERRORS.rule(n.Call)
@@ -193,8 +193,8 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
         if low - inner > 0:
             root = iv.square_root(iv.point(low - inner)).low
             return None if not root else inner / root + most * FUNCTION
-        rest = iv.square_root(iv.point(inner)).high
-        return None if rest is None else 2 * rest + most * FUNCTION
+        slope = iv.square_root(iv.point(inner)).high
+        return None if slope is None else 2 * slope + most * FUNCTION
     if node.function == "power":
         return _power(errors, node, inner, most, low, high)
     return None
@@ -202,8 +202,8 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
 
 def _whole_exponent(node: n.Call) -> Fraction | None:
     """Give the exponent of a power if it is a whole number from 1 on."""
-    written = node.arguments[1]
-    exponent = as_number(written.value) if isinstance(written, n.Literal) else None
+    argument = node.arguments[1]
+    exponent = as_number(argument.value) if isinstance(argument, n.Literal) else None
     return exponent if exponent and exponent >= 1 and exponent.denominator == 1 else None
 
 
@@ -215,13 +215,13 @@ def _power(
     low: Fraction,
     high: Fraction,
 ) -> Error:
-    written = node.arguments[1]
-    exponent = as_number(written.value) if isinstance(written, n.Literal) else None
+    argument = node.arguments[1]
+    exponent = as_number(argument.value) if isinstance(argument, n.Literal) else None
     if exponent is None:
         return None
-    reach = max(abs(low), abs(high)) + inner
+    magnitude = max(abs(low), abs(high)) + inner
     if _whole_exponent(node) is not None:
-        return exponent * reach ** (int(exponent) - 1) * inner + most * FUNCTION
+        return exponent * magnitude ** (int(exponent) - 1) * inner + most * FUNCTION
     if low - inner <= 0:
         # 1 - (1 - u)^r and (1 + u)^r - 1 are at most 2ru for r of at least 1/2 and ru up to 1, also next to x = 0.
         near = errors.relative(node.arguments[0])

@@ -27,9 +27,9 @@ from secant.sensitivity.derivative.calculus import (
     composed,
     coordinate,
     double,
+    gradient_key,
     limited,
     most_of,
-    place_of,
     plain_variable,
     power_of_measured,
 )
@@ -79,7 +79,7 @@ def _exponential(calculus: Calculus, node: n.Call) -> Bound:
     """derivative.exp."""
     inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
     ends = inner.range
-    if ends.high is None or ends.high > shapes.REACH:
+    if ends.high is None or ends.high > shapes.LARGEST_EXPONENT:
         raise CannotBound(
             "derivative.exp",
             node,
@@ -198,9 +198,9 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     squares = _squares(node.arguments[0])
     if squares is None or len(squares) < 2:
         return None
-    found = [plain_variable(calculus, s) for s in squares]
-    variables = [v for v in found if v is not None and v.measure == "x"]
-    if len(variables) < len(found) or len({v.role for v in variables}) != 1:
+    plain_variables = [plain_variable(calculus, s) for s in squares]
+    variables = [v for v in plain_variables if v is not None and v.measure == "x"]
+    if len(variables) < len(plain_variables) or len({v.role for v in variables}) != 1:
         return None
     if len(set(variables)) < len(variables):
         return None
@@ -214,9 +214,9 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     for b in bounds:
         total = iv.add(total, iv.whole_power(b.range, 2))
     range_ = iv.square_root(total)
-    place = Block(role, frozenset(columns))
+    block = Block(role, frozenset(columns))
     steady = constant_term(quick(factor))
-    plain = Bound(range_, ONE, {place: steady}, {role: quick(factor)})
+    plain = Bound(range_, ONE, {block: steady}, {role: quick(factor)})
     size = composed(
         calculus,
         plain,
@@ -266,12 +266,12 @@ def _days(calculus: Calculus, node: n.Call) -> Bound:
 
     def size() -> Term:
         x = double(node)
-        found = composed(
+        term = composed(
             calculus, inner, lambda a: shapes.identity_size(x, a, *ends), most_of(range_)
         )
-        if found is None:
+        if term is None:
             raise _unbounded("derivative.days", node)
-        return found
+        return term
 
     return replace(inner, range=range_, sized=Later(size) if shapes.has_size(alpha) else size())
 
@@ -286,10 +286,10 @@ def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
     inner = calculus.of(node.operand)
     day = quick(86_400)
     each = constant_term(day)
-    reach = {r: None if v is None else day * v for r, v in inner.reach.items()}
+    magnitudes = {r: None if v is None else day * v for r, v in inner.reach.items()}
     slopes = {k: product(each, x) for k, x in inner.slopes.items()}
     range_ = iv.multiply(inner.range, iv.point(day))
-    return Bound(range_, Later(lambda: product(each, inner.size)), slopes, reach)
+    return Bound(range_, Later(lambda: product(each, inner.size)), slopes, magnitudes)
 
 
 # ── choices ──────────────────────────────────────────────────────────────────────────────────────
@@ -306,18 +306,18 @@ def _extreme(calculus: Calculus, node: n.Call) -> Bound:
         skips = node.function in ("least", "greatest")
         range_ = iv.hull(iv.hull(both, range_), part.range) if skips else both
     slopes: dict[Key, Term] = {}
-    reach: dict[str, Fraction | None] = {}
+    magnitudes: dict[str, Fraction | None] = {}
     for role in dict.fromkeys(r for p in parts for r in p.reach):
         touching = [p for p in parts if role in p.reach]
         values = [p.reach[role] for p in touching]
-        reach[role] = None if None in values else max(v for v in values if v is not None)
-        place = place_of([k for p in touching for k in p.slopes], role)
-        if isinstance(place, Variable):
-            slopes[place] = largest([p.slopes[place] for p in touching])
+        magnitudes[role] = None if None in values else max(v for v in values if v is not None)
+        key = gradient_key([k for p in touching for k in p.slopes], role)
+        if isinstance(key, Variable):
+            slopes[key] = largest([p.slopes[key] for p in touching])
         else:
-            slopes[place] = largest([_dual(calculus, p, role) for p in touching])
+            slopes[key] = largest([_dual(calculus, p, role) for p in touching])
     size = Later(lambda: limited(largest([p.size for p in parts]), range_))
-    return Bound(range_, size, slopes, reach)
+    return Bound(range_, size, slopes, magnitudes)
 
 
 def _dual(calculus: Calculus, part: Bound, role: str) -> Term:
@@ -326,10 +326,14 @@ def _dual(calculus: Calculus, part: Bound, role: str) -> Term:
     rates: dict[Key, Fraction] = {}
     for term in mine.values():
         rates = dict(higher(rates, term.rates))
-    written = calculus.space.dual_expression(role, {k: x.expression for k, x in mine.items()})
-    reach = part.reach[role]
+    expression = calculus.space.dual_expression(role, {k: x.expression for k, x in mine.items()})
+    magnitude = part.reach[role]
     # The reach may be below what the slopes add up to: the expression must not exceed its cap.
-    return Term(written, rates, None) if reach is None else least(Term(written, rates, None), reach)
+    return (
+        Term(expression, rates, None)
+        if magnitude is None
+        else least(Term(expression, rates, None), magnitude)
+    )
 
 
 def _coalesced(calculus: Calculus, node: n.Call) -> Bound:
@@ -370,9 +374,9 @@ def _case(calculus: Calculus, node: n.Case) -> Bound:
     range_ = parts[0].range
     for part in parts[1:]:
         range_ = iv.hull(range_, part.range)
-    found = _largest_of(calculus, parts, range_)
+    bound = _largest_of(calculus, parts, range_)
     if len(parts) < len(values):
-        return found
+        return bound
     conditions = [b.condition for b in node.branches]
 
     def chosen(terms: list[Term], joined: Term) -> Term:
@@ -382,19 +386,19 @@ def _case(calculus: Calculus, node: n.Case) -> Bound:
         )
         return replace(joined, expression=n.Case(branches, terms[-1].expression))
 
-    slopes = {k: chosen([p.slopes.get(k, ZERO) for p in parts], x) for k, x in found.slopes.items()}
-    size = Later(lambda: chosen([p.size for p in parts], found.size))
-    return replace(found, sized=size, slopes=slopes)
+    slopes = {k: chosen([p.slopes.get(k, ZERO) for p in parts], x) for k, x in bound.slopes.items()}
+    size = Later(lambda: chosen([p.size for p in parts], bound.size))
+    return replace(bound, sized=size, slopes=slopes)
 
 
 def _largest_of(calculus: Calculus, parts: list[Bound], range_: iv.Interval) -> Bound:
     keys = dict.fromkeys(k for p in parts for k in p.slopes)
     slopes = {k: largest([p.slopes[k] for p in parts if k in p.slopes]) for k in keys}
-    reach: dict[str, Fraction | None] = {}
+    magnitudes: dict[str, Fraction | None] = {}
     for role in dict.fromkeys(r for p in parts for r in p.reach):
         values = [p.reach[role] for p in parts if role in p.reach]
-        reach[role] = None if None in values else max(v for v in values if v is not None)
-    return Bound(range_, Later(lambda: largest([p.size for p in parts])), slopes, reach)
+        magnitudes[role] = None if None in values else max(v for v in values if v is not None)
+    return Bound(range_, Later(lambda: largest([p.size for p in parts])), slopes, magnitudes)
 
 
 # ── soft steps ───────────────────────────────────────────────────────────────────────────────────
@@ -431,8 +435,8 @@ def _soft(
 ) -> Callable[[Calculus, n.Call], Bound]:
     def rule(calculus: Calculus, node: n.Call) -> Bound:
         inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
-        given = node.arguments[1]
-        slope_parameter = as_number(given.value) if isinstance(given, n.Literal) else None
+        parameter = node.arguments[1]
+        slope_parameter = as_number(parameter.value) if isinstance(parameter, n.Literal) else None
         if slope_parameter is None or slope_parameter <= 0:
             raise CannotBound(
                 "derivative.sigmoid", node, "the slope is not a positive constant", "write it"

@@ -67,28 +67,28 @@ class Lookups:
     padded: Mapping[n.Relation, Padded] = field(default_factory=dict)
 
     def of(
-        self, scan: n.Scan, protected: frozenset[str], given: Iterable[n.Relation] = ()
+        self, scan: n.Scan, protected: frozenset[str], leaves: Iterable[n.Relation] = ()
     ) -> Gathering:
         """Follow lookups by key from one scan, where a row of each given leaf is fixed as well."""
-        found: set[n.Relation] = {scan, *given}
-        decided = {f.name for leaf in found for f in fields_of(leaf)}
+        reached: set[n.Relation] = {scan, *leaves}
+        decided = {f.name for leaf in reached for f in fields_of(leaf)}
         claims: set[Key] = set()
         grown = True
         while grown:
             grown = False
             for leaf in self.leaves:
-                claim = None if leaf in found else self._looked_up(leaf, decided, found)
+                claim = None if leaf in reached else self._looked_up(leaf, decided, reached)
                 if claim is not None:
-                    found.add(leaf)
+                    reached.add(leaf)
                     decided |= {f.name for f in fields_of(leaf)}
                     claims |= set(claim)
                     grown = True
-        single = len(found) == len(self.leaves)
+        single = len(reached) == len(self.leaves)
         if single:
             return Gathering(single, (), frozenset(claims), frozenset(decided))
         keys = self._row_of(scan, protected)
         apart = frozenset(decided)
-        fans = self._fans(scan, keys, found, decided, claims)
+        fans = self._fans(scan, keys, reached, decided, claims)
         keyed = self._is_key(scan, keys, claims)
         return Gathering(single, keys, frozenset(claims), apart, fans, keyed)
 
@@ -106,7 +106,7 @@ class Lookups:
         self,
         scan: n.Scan,
         keys: tuple[n.Column, ...],
-        found: set[n.Relation],
+        relations: set[n.Relation],
         decided: set[str],
         claims: set[Key],
     ) -> tuple[Fan, ...] | None:
@@ -116,28 +116,33 @@ class Lookups:
         key = next((k for k in known_keys if k.holds and set(k.columns) == gathered), None)
         if key is None:
             return None
-        seen, known, claimed = set(found), set(decided), set(claims)
+        seen, names, claimed = set(relations), set(decided), set(claims)
         fans: list[Fan] = []
         while len(seen) < len(self.leaves):
-            rest = [leaf for leaf in self.leaves if leaf not in seen]
+            other_leaves = [leaf for leaf in self.leaves if leaf not in seen]
             looked_up = next(
-                ((x, c) for x in rest if (c := self._looked_up(x, known, seen)) is not None), None
+                (
+                    (x, c)
+                    for x in other_leaves
+                    if (c := self._looked_up(x, names, seen)) is not None
+                ),
+                None,
             )
             if looked_up is not None:
                 leaf: n.Relation = looked_up[0]
                 claimed |= set(looked_up[1])
             else:
-                scans = [x for x in rest if isinstance(x, n.Scan)]
-                if len(scans) < len(rest):
+                scans = [x for x in other_leaves if isinstance(x, n.Scan)]
+                if len(scans) < len(other_leaves):
                     return None
                 ready = [x for x in scans if self._beside(x, seen)]
-                leaf = max(ready, key=lambda x: len(self._fixed(x, known)))
-                other, fixed = leaf.table.lower(), tuple(sorted(self._fixed(leaf, known)))
+                leaf = max(ready, key=lambda x: len(self._fixed(x, names)))
+                other, fixed = leaf.table.lower(), tuple(sorted(self._fixed(leaf, names)))
                 if not self.facts.is_open(other, fixed):
                     return None
                 fans.append((other, fixed))
             seen.add(leaf)
-            known |= {f.name for f in fields_of(leaf)}
+            names |= {f.name for f in fields_of(leaf)}
         claims |= claimed | set(key.claims)
         return tuple(fans)
 
@@ -147,15 +152,15 @@ class Lookups:
         pairs = [*self._pairs(), *(self.padded[leaf].equal if leaf in self.padded else ())]
         return {names[a] for a, b in pairs if a in names and (b is None or b in decided)}
 
-    def _beside(self, leaf: n.Relation, found: set[n.Relation]) -> bool:
+    def _beside(self, leaf: n.Relation, leaves: set[n.Relation]) -> bool:
         """Whether a leaf can be looked up now: what a left join pads comes after all that stands left of it."""
-        return leaf not in self.padded or self.padded[leaf].beside <= found
+        return leaf not in self.padded or self.padded[leaf].beside <= leaves
 
     def _looked_up(
-        self, leaf: n.Relation, decided: set[str], found: set[n.Relation]
+        self, leaf: n.Relation, decided: set[str], leaves: set[n.Relation]
     ) -> tuple[Key, ...] | None:
         """Whether what is decided names at most one row of a leaf; with the key claimed for that."""
-        if not isinstance(leaf, n.Scan) or not self._beside(leaf, found):
+        if not isinstance(leaf, n.Scan) or not self._beside(leaf, leaves):
             return None
         fixed = self._fixed(leaf, decided)
         for key in self.facts.keys(leaf.table.lower()):
@@ -180,29 +185,29 @@ def lookups_of(relation: n.Relation, facts: Facts, protected: frozenset[str]) ->
 
     Of left joins only those are opened whose right side is a table without protected columns.
     """
-    found = joined(relation)
+    region = joined(relation)
     padded: dict[n.Relation, Padded] = {}
-    while (opened := next((x for x in found.leaves if _padding(x, protected)), None)) is not None:
+    while (opened := next((x for x in region.leaves if _padding(x, protected)), None)) is not None:
         assert isinstance(opened, n.Join)
         scan = _table_of(opened.right)
         assert scan is not None
         left = joined(opened.left)
-        place = found.leaves.index(opened)
-        found = Joined(
-            [*found.leaves[:place], *left.leaves, scan, *found.leaves[place + 1 :]],
-            [*found.conditions, *left.conditions],
+        index = region.leaves.index(opened)
+        region = Joined(
+            [*region.leaves[:index], *left.leaves, scan, *region.leaves[index + 1 :]],
+            [*region.conditions, *left.conditions],
         )
         # A left side that is opened later is still what stands beside: its own leaves take its place.
-        for leaf, known in padded.items():
-            if opened in known.beside:
-                beside = (known.beside - {opened}) | {*left.leaves, scan}
-                padded[leaf] = Padded(beside, known.equal)
+        for leaf, padding in padded.items():
+            if opened in padding.beside:
+                beside = (padding.beside - {opened}) | {*left.leaves, scan}
+                padded[leaf] = Padded(beside, padding.equal)
         own = set(stored_columns(scan))
         pairs = _equalities(n.conjuncts(opened.condition))
         turned = [(b, a) for a, b in pairs if b is not None]
         equal = tuple((a, b) for a, b in (*pairs, *turned) if a in own)
         padded[scan] = Padded(frozenset(left.leaves), equal)
-    return Lookups(tuple(found.leaves), _equalities(found.conditions), facts, padded)
+    return Lookups(tuple(region.leaves), _equalities(region.conditions), facts, padded)
 
 
 def _padding(leaf: n.Relation, protected: frozenset[str]) -> bool:

@@ -47,17 +47,17 @@ def peak(row: n.Scalar, name: str) -> Peak:
                 parts = tuple(
                     a for a in parts if not any(_covers(b, a) for b in parts if b is not a)
                 )
-            taken = tuple(largest(a) for a in parts)
-            return taken[0] if len(taken) == 1 else n.Call("greatest", taken)
+            peaks = tuple(largest(a) for a in parts)
+            return peaks[0] if len(peaks) == 1 else n.Call("greatest", peaks)
         if isinstance(scalar, n.Arithmetic) and scalar.op == "*" and _positive(scalar.left):
             return n.Arithmetic("*", scalar.left, largest(scalar.right))
-        found = read_faded(scalar)
-        if found is None:
+        faded = read_faded(scalar)
+        if faded is None:
             return leaf("max", scalar)
-        if found.core is None or _positive(found.core):
-            least: n.Scalar = leaf("min", found.distance)
-            return replaced(scalar, found.distance, least)
-        return shapes.call("greatest", leaf("max", _near(found)), found.floor)
+        if faded.core is None or _positive(faded.core):
+            least: n.Scalar = leaf("min", faded.distance)
+            return replaced(scalar, faded.distance, least)
+        return shapes.call("greatest", leaf("max", _near(faded)), faded.floor)
 
     whole = largest(row)
     return Peak(tuple(leaves), whole)
@@ -95,6 +95,6 @@ def _positive(scalar: n.Scalar) -> bool:
     )
 
 
-def _near(found: Faded) -> n.Scalar:
+def _near(faded: Faded) -> n.Scalar:
     """Write a fading bound without its floor: whatever lies below is not the largest, once the floor is put under."""
-    return n.Case((n.Branch(found.is_near, found.near),), shapes.number(0.0))
+    return n.Case((n.Branch(faded.is_near, faded.near),), shapes.number(0.0))

@@ -28,25 +28,25 @@ def public_rows_of(
     protection: Protection, policy: Policy, scans: Iterable[n.Scan], catalog: Catalog
 ) -> dict[str, n.Scalar]:
     """Give for each scan the condition under which its rows do not move."""
-    found: dict[str, n.Scalar] = {}
+    conditions: dict[str, n.Scalar] = {}
     for scan in scans:
         marked = protection.public_rows.get(scan.table.lower())
         if marked is not None:
-            found[scan.alias] = _condition(marked, scan, policy, catalog)
-    return found
+            conditions[scan.alias] = _condition(marked, scan, policy, catalog)
+    return conditions
 
 
 def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalog) -> n.Scalar:
-    written = marked.condition
-    if written is None:
+    condition = marked.condition
+    if condition is None:
         assert marked.ids is not None
         assert marked.key is not None
         table, column = (f'"{name}"' for name in marked.ids)
-        written = f'"{marked.key}" IN (SELECT {column} FROM {table})'
+        condition = f'"{marked.key}" IN (SELECT {column} FROM {table})'
     try:
         # Columns are read as they are stored; derived ones are refused below, since they move with others.
         stored = replace(catalog, derived={})
-        plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {written}', stored)
+        plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {condition}', stored)
     except SecantError:
         raise CannotBound(
             "derivative.rows",

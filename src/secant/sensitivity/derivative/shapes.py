@@ -25,7 +25,7 @@ from secant.plan import nodes as n
 from secant.records import frozen
 from secant.schema.types import DOUBLE
 
-REACH = 700
+LARGEST_EXPONENT = 700
 """Arguments of exp are kept within this distance of 0, where no engine overflows."""
 _BITS = 192
 _LARGEST = 2.0**1000
@@ -112,14 +112,14 @@ def exponential(
     low: End = None,
     high: End = None,
     weight: float = 0.0,
-    least: float = -REACH,
+    least: float = -LARGEST_EXPONENT,
 ) -> n.Scalar:
     """Write e^(rate·x + weight) for x between two ends, with x held back where exp could leave its reach.
 
     It is x that is held back, not the product: that could overflow, and engines differ in what they do then.
     """
-    reach = ((quick(end) - quick(weight)) / quick(rate) for end in (least, REACH))
-    first, last = sorted(reach)
+    arguments = ((quick(end) - quick(weight)) / quick(rate) for end in (least, LARGEST_EXPONENT))
+    first, last = sorted(arguments)
     if (low is None or low < first) and first > -sys.float_info.max:
         x = call("greatest", x, number(float(first)))
     if (high is None or high > last) and last < sys.float_info.max:
@@ -187,7 +187,7 @@ def decay(start: Knee, distance: n.Scalar, farthest: End = None) -> n.Scalar:
 
     It ends where the bound, not the exponential alone, leaves the reach: a subnormal float is inexact.
     """
-    least = -REACH - min(0.0, math.log(start.value))
+    least = -LARGEST_EXPONENT - min(0.0, math.log(start.value))
     if start.rate == 0 or least >= 0:
         return number(start.value)
     fall = exponential(-start.rate, distance, quick(0), farthest, least=least)
@@ -467,9 +467,9 @@ def logarithm_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth 
 
 def _logarithm_knee(at: float, alpha: Fraction) -> Knee:
     """Give the knee of |ln x|: its logarithm has slope 1/(x·ln x)."""
-    found = knee(at, lambda p: abs(p.log()), lambda p: 1 / abs(p * p.log()), alpha)
-    assert found is not None  # no float has a logarithm that overflows
-    return found
+    point = knee(at, lambda p: abs(p.log()), lambda p: 1 / abs(p * p.log()), alpha)
+    assert point is not None  # no float has a logarithm that overflows
+    return point
 
 
 def _logarithm_above_one(x: n.Scalar, alpha: Fraction, low: Fraction, high: End) -> Smooth:

@@ -134,15 +134,15 @@ def _falls(scalar: n.Scalar, distance: n.Scalar) -> bool:
     """Whether an expression is 1 up to distance 0 and e^(-alpha·distance) beyond."""
     if not isinstance(scalar, n.Case) or len(scalar.branches) != 1:
         return False
-    (branch,), rest = scalar.branches, scalar.default
-    at, power = branch.condition, rest.arguments[0] if isinstance(rest, n.Call) else None
+    (branch,), fallback = scalar.branches, scalar.default
+    at, power = branch.condition, fallback.arguments[0] if isinstance(fallback, n.Call) else None
     return (
         isinstance(at, n.Compare)
         and (at.op, at.left) == ("<=", distance)
         and _value(at.right) == 0.0
         and _value(branch.value) == 1.0
-        and isinstance(rest, n.Call)
-        and rest.function == "exp"
+        and isinstance(fallback, n.Call)
+        and fallback.function == "exp"
         and isinstance(power, n.Arithmetic)
         and (power.op, power.right) == ("*", distance)
         and isinstance(rate := _value(power.left), float)

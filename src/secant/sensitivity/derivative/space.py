@@ -100,8 +100,8 @@ class Space:
 
     def dual_expression(self, role: str, gradient: Mapping[Key, n.Scalar]) -> n.Scalar:
         """Write the dual norm of a gradient whose entries are computed from the row (derivative.dual)."""
-        found = _dual_scalar(self.roles[role].norm, _in_role(role, gradient))
-        return shapes.number(0.0) if found is None else found
+        dual = _dual_scalar(self.roles[role].norm, _in_role(role, gradient))
+        return shapes.number(0.0) if dual is None else dual
 
     def reach(self, by_role: Mapping[str, Fraction]) -> Fraction:
         """Give the most that a function moves a unit of distance, from what it moves in each role (derivative.reach).
@@ -125,37 +125,37 @@ class Space:
 
 
 @dataclass(slots=True)
-class _Found:
+class _SpaceParts:
     roles: dict[str, Role] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1024)
-def _read(written: str) -> Norm:
-    return each_once(parse_norm(written))
+def _read(text: str) -> Norm:
+    return each_once(parse_norm(text))
 
 
 def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
     """Collect the variables that a protection has in the scans of a plan."""
-    found = _Found()
+    visitor = _SpaceParts()
     for scan in scans:
         table = scan.table.lower()
-        written = protection.distance.get(table)
-        if written is None:
+        text = protection.distance.get(table)
+        if text is None:
             continue
-        norm = _read(written)
-        found.roles[scan.alias] = Role(scan.alias, table, norm)
+        norm = _read(text)
+        visitor.roles[scan.alias] = Role(scan.alias, table, norm)
         measures = measures_of(norm)
         columns = stored_columns(scan)
         for f in scan.columns:
             column = columns[f.name]
             if column in measures:
-                found.variables[f.name] = Variable(
+                visitor.variables[f.name] = Variable(
                     scan.alias, column, f.name, f.type, measures[column]
                 )
     powers = {t: read_power(p) for t, p in protection.row_norms.items()}
-    rows = {r.table: powers.get(r.table, quick(1)) for r in found.roles.values()}
-    return Space(found.roles, found.variables, rows, read_power(protection.table_norm))
+    rows = {r.table: powers.get(r.table, quick(1)) for r in visitor.roles.values()}
+    return Space(visitor.roles, visitor.variables, rows, read_power(protection.table_norm))
 
 
 # ── duals (derivative.dual) ───────────────────────────────────────────────────────────────────────────────
@@ -210,12 +210,12 @@ _COLUMN_SETS: dict[int, tuple[Norm, frozenset[str]]] = {}
 
 
 def _column_set(norm: Norm) -> frozenset[str]:
-    known = _COLUMN_SETS.get(id(norm))
-    if known is None or known[0] is not norm:
+    cached = _COLUMN_SETS.get(id(norm))
+    if cached is None or cached[0] is not norm:
         if len(_COLUMN_SETS) > 10_000:
             _COLUMN_SETS.clear()
-        known = _COLUMN_SETS[id(norm)] = norm, frozenset(columns_of(norm))
-    return known[1]
+        cached = _COLUMN_SETS[id(norm)] = norm, frozenset(columns_of(norm))
+    return cached[1]
 
 
 def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
@@ -244,9 +244,9 @@ _WEIGHTS: dict[tuple[int, str], tuple[Norm, Fraction]] = {}
 
 def _weight(norm: Norm, column: str) -> Fraction:
     """Multiply the factors on the way to a column (it stands once, norm.once): what a unit of it counts."""
-    known = _WEIGHTS.get((id(norm), column))
-    if known is not None and known[0] is norm:
-        return known[1]
+    cached = _WEIGHTS.get((id(norm), column))
+    if cached is not None and cached[0] is norm:
+        return cached[1]
     weight, part = quick(1), norm
     while not isinstance(part, Leaf):
         if isinstance(part, ScaledNorm):
@@ -274,8 +274,8 @@ def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | Non
         return None if inner is None else shapes.times(factor, inner)
     dual = dual_power(norm.power)
     dealt, outside = _split(norm.parts, dual, gradient)
-    found = [s for s in (_dual_scalar(part, mine) for part, mine in dealt) if s is not None]
-    joined = _combined_scalar(dual, found)
+    parts = [s for s in (_dual_scalar(part, mine) for part, mine in dealt) if s is not None]
+    joined = _combined_scalar(dual, parts)
     return _sum([*([joined] if joined is not None else []), *outside])
 
 

@@ -68,11 +68,11 @@ class Part:
     floored: bool
     """Whether something below the floor was left out, so that the part is at least that."""
 
-    def total(self, found: object) -> Fraction:
+    def total(self, value: object) -> Fraction:
         """Read the part that a statement found; rows that are not there do not move anything."""
-        if not isinstance(found, (int, float, Decimal)):
+        if not isinstance(value, (int, float, Decimal)):
             return Fraction(0)
-        number = Fraction(found)
+        number = Fraction(value)
         if self.power is None or self.power == 1:
             return number
         high: Fraction | None = power(number, 1 / self.power).high
@@ -107,18 +107,18 @@ def instrument(release: MeasuredAggregate, motions: list[Motion]) -> Instrument:
         alone, first = ([replace(m, times=None) for m in some] for some in (alone, first))
     if first and divisible:
         statements = [_gathering(release, rows, alone, first, measured=True)]
-        rest = keyings[1:]
+        remaining = keyings[1:]
         _note(parts, 0, [*alone, *first], skipping=skipping is not None)
     else:
         statements = [_single(release, rows, alone)]
-        rest = keyings
+        remaining = keyings
         _note(parts, 0, alone, skipping=skipping is not None)
-    for keying in rest:
+    for keying in remaining:
         mine = [m for m in motions if m.gathered is not None and _names(m) == keying]
         _note(parts, len(statements), mine, skipping=skipping is not None)
         statements.append(_gathering(release, rows, [], mine, measured=False))
-    found = {m: tuple(p) for m, p in parts.items()}
-    return Instrument(tuple(statements), found)
+    parts_of = {m: tuple(p) for m, p in parts.items()}
+    return Instrument(tuple(statements), parts_of)
 
 
 def _beside_groups(release: MeasuredAggregate, motions: list[Motion]) -> Instrument:
@@ -165,25 +165,25 @@ def _note(
 ) -> None:
     for m in motions:
         floored = m.dropped or skipping
-        found = Part(statement, _column(m), m.role, m.power, floored)
-        parts.setdefault(m.measure, []).append(found)
+        part = Part(statement, _column(m), m.role, m.power, floored)
+        parts.setdefault(m.measure, []).append(part)
 
 
 def _column(motion: Motion) -> str:
     return f"{motion.measure}.{motion.role}.bound"
 
 
-def _collected(motion: Motion, moved: n.Scalar) -> n.Aggregation:
+def _collected(motion: Motion, summand: n.Scalar) -> n.Aggregation:
     """Take the largest over rows, or the sum of powers that an exponent asks for."""
     if motion.power is None:
-        return n.Aggregation(_column(motion), "max", moved)
-    return n.Aggregation(_column(motion), "sum", _powered(motion, moved))
+        return n.Aggregation(_column(motion), "max", summand)
+    return n.Aggregation(_column(motion), "sum", _powered(motion, summand))
 
 
-def _powered(motion: Motion, moved: n.Scalar) -> n.Scalar:
+def _powered(motion: Motion, summand: n.Scalar) -> n.Scalar:
     if motion.power is None or motion.power == 1:
-        return moved
-    return shapes.call("power", moved, shapes.number(float(motion.power)))
+        return summand
+    return shapes.call("power", summand, shapes.number(float(motion.power)))
 
 
 def _keys(release: MeasuredAggregate) -> tuple[n.Named, ...]:
@@ -204,8 +204,10 @@ def _single(
             calls.append(call)
     extended = _extended(rows, items, release)
     own = release.exact.aggregations if measured else ()
-    found = n.Aggregate(extended, release.exact.keys, (*own, *calls), release.exact.span)
-    return _finished(found, alone)
+    extended_aggregate = n.Aggregate(
+        extended, release.exact.keys, (*own, *calls), release.exact.span
+    )
+    return _finished(extended_aggregate, alone)
 
 
 def _peak(motion: Motion) -> Peak:
@@ -225,17 +227,19 @@ def _leaves(motion: Motion) -> Iterator[tuple[n.Named, n.Aggregation]]:
         yield item, n.Aggregation(name, function, n.Column(item.name, type_of(scalar)))
 
 
-def _finished(found: n.Aggregate, alone: list[Motion]) -> n.Relation:
+def _finished(aggregate: n.Aggregate, alone: list[Motion]) -> n.Relation:
     """Put the parts together from their aggregates, once for each group; other columns stay."""
     if not alone:
-        return found
+        return aggregate
     peaks = {_column(m): _peak(m) for m in alone}
-    taken = {leaf_name(name, i) for name, p in peaks.items() for i in range(len(p.leaves))}
+    leaf_names = {leaf_name(name, i) for name, p in peaks.items() for i in range(len(p.leaves))}
     stay = tuple(
-        n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(found) if f.name not in taken
+        n.Named(f.name, n.Column(f.name, f.type))
+        for f in fields_of(aggregate)
+        if f.name not in leaf_names
     )
-    made = tuple(n.Named(name, p.whole) for name, p in peaks.items())
-    return n.Project(found, (*stay, *made))
+    items = tuple(n.Named(name, p.whole) for name, p in peaks.items())
+    return n.Project(aggregate, (*stay, *items))
 
 
 _Item = tuple[int, n.Named]
@@ -252,20 +256,20 @@ def _extended(rows: n.Project, items: Iterable[_Item], release: MeasuredAggregat
     branches = branches_of(rows)
     if len(branches) == 1:
         added = tuple(item for _, item in items)
-        relation, written = hoisted(rows.input, (*rows.items, *added), release.name)
-        return n.Project(relation, written)
+        relation, projected = hoisted(rows.input, (*rows.items, *added), release.name)
+        return n.Project(relation, projected)
     kinds = [type_of(item.expression) for _, item in items]
-    made = []
+    projections = []
     for number, branch in enumerate(branches):
         assert isinstance(branch, n.Project)
         own = tuple(
-            item if place == number else n.Named(item.name, n.Literal(None, kind))
-            for (place, item), kind in zip(items, kinds, strict=True)
+            item if index == number else n.Named(item.name, n.Literal(None, kind))
+            for (index, item), kind in zip(items, kinds, strict=True)
         )
         below, computed = pulled(branch)
-        relation, written = hoisted(below, (*computed, *own), f"{release.name}.of{number}")
-        made.append(n.Project(relation, written))
-    whole = together(made)
+        relation, projected = hoisted(below, (*computed, *own), f"{release.name}.of{number}")
+        projections.append(n.Project(relation, projected))
+    whole = together(projections)
     names = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(whole))
     return n.Project(whole, names)
 
@@ -327,11 +331,13 @@ def _gathering(
         outer.append(_collected(m, n.Column(name, type_of(between[-1].expression))))
     keys = _keys(release)
     if gathered[0].keyed and not alone and not keys and len(branches_of(rows)) == 1:
-        made = (*rows.items, *(item for _, item in items))
+        summands = (*rows.items, *(item for _, item in items))
         columns = gathered[0].gathered or ()
-        sums = Sums(gathered[0].role, columns, rows.input, made, (*inner,), (*between,), (*outer,))
-        if (found := counted(sums, release.name)) is not None:
-            return replace(found, span=release.exact.span)
+        sums = Sums(
+            gathered[0].role, columns, rows.input, summands, (*inner,), (*between,), (*outer,)
+        )
+        if (aggregate := counted(sums, release.name)) is not None:
+            return replace(aggregate, span=release.exact.span)
     extended = _extended(rows, [*items, *own], release)
     kinds = {f.name: f.type for f in fields_of(extended)}
     collections = n.Aggregate(

@@ -50,11 +50,11 @@ def is_steep(value: n.Scalar) -> bool:
 
 def share_above(margin: n.Scalar, edge: float, plain: Ranges) -> float:
     """Give the share of a margin's range above an edge: what passes, if values are spread evenly. Public."""
-    found = plain.of(margin)
-    if not found.bounded or found.low == found.high:
+    interval = plain.of(margin)
+    if not interval.bounded or interval.low == interval.high:
         return 1.0
     # In exact numbers: floats of two ends may be one.
-    low, high = found.ends()
+    low, high = interval.ends()
     return float(min(quick(1), max(quick(0), (high - quick(edge)) / (high - low))))
 
 

@@ -113,27 +113,27 @@ _FOLDS: dict[str, Callable[[list[int]], int]] = {
 def computation(amount: Amount) -> tuple[tuple[Figure, ...], Compute]:
     """Give the figures of an amount, and the function from their values and the distance to the amount's value."""
     order = _in_order(amount)
-    place = {part: index for index, part in enumerate(order)}
+    index_of = {part: index for index, part in enumerate(order)}
     figures = tuple(dict.fromkeys(p.figure for p in order if p.figure is not None))
     steps = [
         (
             part.op,
             figures.index(part.figure) if part.figure is not None else part.value,
-            [place[p] for p in part.parts],
+            [index_of[p] for p in part.parts],
         )
         for part in order
     ]
 
     def compute(values: Sequence[int], distance: int) -> int:
-        found: list[int] = []
+        taken_values: list[int] = []
         for op, which, below in steps:
             if op == "number":
-                found.append(which)
+                taken_values.append(which)
             elif op == "figure":
-                found.append(values[which] + found[below[0]] * distance)
+                taken_values.append(values[which] + taken_values[below[0]] * distance)
             else:
-                found.append(_FOLDS[op]([found[index] for index in below]))
-        return found[-1]
+                taken_values.append(_FOLDS[op]([taken_values[index] for index in below]))
+        return taken_values[-1]
 
     return figures, compute
 

@@ -31,7 +31,13 @@ from secant.sensitivity.elastic.groups import Pins, plain, reached
 from secant.sensitivity.elastic.rules import Elastic
 from secant.sensitivity.interface import Request
 from secant.sensitivity.smoothing import largest_discounted
-from secant.sensitivity.surveying import Counted, Rules, only_known_keys, surveyed, unknown_groups
+from secant.sensitivity.surveying import (
+    Counted,
+    Rules,
+    require_listed_keys,
+    surveyed,
+    unknown_groups,
+)
 
 
 class ElasticAnalysis:
@@ -56,14 +62,14 @@ def _count(request: Request) -> Counted | None:
     work = Elastic(varying, request.facts)
     pins = _pins(release)
     work.row_by_row(release.exact)
-    found = work.of(release.exact.input, pins)
-    total = most(*found.rows.values())
+    reading = work.of(release.exact.input, pins)
+    total = most(*reading.rows.values())
     groups = _groups(release, total, pins, varying)
-    premises = tuple(found.steps[t] for t in sorted(varying) if found.rows[t] is not ZERO)
-    words = f"the largest of {shown(total)}, discounted by exp(-beta k), over all k >= 0"
-    smooth = Step("elastic.smooth", "the worst table", words, premises)
-    said = "1 group moves" if groups == 1 else f"{groups} groups move"
-    keys = Step("elastic.keys", "keys beside one row", said) if release.exact.keys else None
+    premises = tuple(reading.steps[t] for t in sorted(varying) if reading.rows[t] is not ZERO)
+    description = f"the largest of {shown(total)}, discounted by exp(-beta k), over all k >= 0"
+    smooth = Step("elastic.smooth", "the worst table", description, premises)
+    change = "1 group moves" if groups == 1 else f"{groups} groups move"
+    keys = Step("elastic.keys", "keys beside one row", change) if release.exact.keys else None
     survey = _survey(ElasticAnalysis.name, total)
     return Counted(survey, groups, smooth, keys, frozenset(work.claims))
 
@@ -78,14 +84,14 @@ def _pins(release: MeasuredAggregate) -> Pins:
 def _survey(analysis: str, total: Amount) -> Survey:
     """Give the survey that measures the figures of an amount and smooths it (elastic.smooth)."""
     figures, compute = computation(total)
-    statements, which = told_apart(figures)
-    keyed = {place: figure.keys is not None for place, figure in zip(which, figures, strict=True)}
+    statements, which = deduplicated(figures)
+    keyed = {index: figure.keys is not None for index, figure in zip(which, figures, strict=True)}
 
     convex = is_convex(total)
 
     def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
-        found = [_one_number(answers[place]) for place in which]
-        return largest_discounted(lambda k: compute(found, k), beta, total.degree, convex=convex)
+        values = [_one_number(answers[index]) for index in which]
+        return largest_discounted(lambda k: compute(values, k), beta, total.degree, convex=convex)
 
     return Survey(analysis, statements, tuple(keyed[i] for i in range(len(statements))), rows)
 
@@ -100,20 +106,24 @@ def _groups(release: MeasuredAggregate, total: Amount, pins: Pins, varying: froz
     """Bound the groups that one row moves, by their measures or by their figures (elastic.keys)."""
     if not release.exact.keys:
         return 1
-    only_known_keys(release, rule="elastic.keys")
+    require_listed_keys(release, rule="elastic.keys")
     ordered, listed = list(release.listed_values), release.listed_groups
     figures, _ = computation(total)
     shared = any(f.keys is None and _varies(f.relation, varying) for f in figures)
     # A figure that all groups share moves the noise of all of them.
-    moved = listed if shared or pins is None else _moved(release, figures, pins, varying, ordered)
-    if moved is None or (listed is not None and listed < moved):
-        moved = listed
-    if moved is None:
+    changed = (
+        listed
+        if shared or pins is None
+        else _groups_of_row(release, figures, pins, varying, ordered)
+    )
+    if changed is None or (listed is not None and listed < changed):
+        changed = listed
+    if changed is None:
         raise unknown_groups(release, rule="elastic.keys")
-    return max(1, moved)
+    return max(1, changed)
 
 
-def _moved(
+def _groups_of_row(
     release: MeasuredAggregate,
     figures: tuple[Figure, ...],
     pins: tuple[str, ...],
@@ -132,16 +142,16 @@ def _moved(
             for name, how in ways
             if name == table
         ]
-        known = [c for c in counts if c is not None]
-        if len(known) < len(counts):
+        finite = [c for c in counts if c is not None]
+        if len(finite) < len(counts):
             return None
-        largest = max(largest, sum(known))
+        largest = max(largest, sum(finite))
     return largest
 
 
 def _product(sizes: list[int | None]) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return math.prod(known) if len(known) == len(sizes) else None
+    finite = [size for size in sizes if size is not None]
+    return math.prod(finite) if len(finite) == len(sizes) else None
 
 
 def _varies(relation: n.Relation, varying: frozenset[str]) -> bool:
@@ -159,32 +169,32 @@ def statement(figure: Figure) -> n.Aggregate:
     """Give the aggregate whose last column is the figure; the release's keys come first, if the figure has them."""
     kinds = {f.name: f.type for f in fields_of(figure.relation)}
     rows = figure.relation
-    known = tuple(n.Not(n.IsNull(n.Column(c, kinds[c]))) for c in figure.columns)
-    predicate = n.conjunction(known)
+    conditions = tuple(n.Not(n.IsNull(n.Column(c, kinds[c]))) for c in figure.columns)
+    predicate = n.conjunction(conditions)
     if predicate is not None:
         rows = n.Filter(rows, predicate)
-    held = {f"{SCANNED}.key{index}": name for index, name in enumerate(figure.keys or ())}
-    keys = tuple(n.Named(key, n.Column(name, kinds[name])) for key, name in held.items())
+    key_names = {f"{SCANNED}.key{index}": name for index, name in enumerate(figure.keys or ())}
+    keys = tuple(n.Named(key, n.Column(name, kinds[name])) for key, name in key_names.items())
     count = n.Aggregation(ROWS, "count", None)
     if not figure.columns:
         return n.Aggregate(rows, keys, (count,))
     agreeing = tuple(n.Named(c, n.Column(c, kinds[c])) for c in figure.columns)
     counted = n.Aggregate(rows, (*keys, *agreeing), (count,))
-    above = tuple(n.Named(key, n.Column(key, kinds[name])) for key, name in held.items())
+    above = tuple(n.Named(key, n.Column(key, kinds[name])) for key, name in key_names.items())
     largest = n.Aggregation(MOST, "max", n.Column(ROWS, t.INTEGER))
     return n.Aggregate(counted, above, (largest,))
 
 
-def told_apart(figures: tuple[Figure, ...]) -> tuple[tuple[n.Aggregate, ...], tuple[int, ...]]:
+def deduplicated(figures: tuple[Figure, ...]) -> tuple[tuple[n.Aggregate, ...], tuple[int, ...]]:
     """Give the different statements of these figures, and for each figure which of them measures it."""
     statements: list[n.Aggregate] = []
     which: list[int] = []
     for figure in figures:
-        written = statement(_without_alias(figure))
-        place = next((i for i, s in enumerate(statements) if same(s, written)), len(statements))
-        if place == len(statements):
-            statements.append(written)
-        which.append(place)
+        candidate = statement(_without_alias(figure))
+        index = next((i for i, s in enumerate(statements) if same(s, candidate)), len(statements))
+        if index == len(statements):
+            statements.append(candidate)
+        which.append(index)
     return tuple(statements), tuple(which)
 
 

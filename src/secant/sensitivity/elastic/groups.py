@@ -26,7 +26,7 @@ def renamed(node: n.Project, columns: Iterable[str]) -> dict[str, str]:
     return {c: plain[c] for c in columns if c in plain}
 
 
-def by_place(
+def names_on_side(
     node: n.Union | n.Intersect | n.Except, side: n.Relation, columns: Iterable[str]
 ) -> dict[str, str]:
     """Give the names on one side of a set operation, where values are passed on without a conversion."""
@@ -63,8 +63,8 @@ def pins_below(node: n.Relation, pins: Pins) -> tuple[Pins, ...]:
         return (_all(plain, pins),)
     if isinstance(node, (n.Union, n.Intersect, n.Except)):
         sides = (node.left, node.right)
-        held = tuple(_all(by_place(node, side, pins), pins) for side in sides)
-        return held if None not in held else nothing
+        sides_pins = tuple(_all(names_on_side(node, side, pins), pins) for side in sides)
+        return sides_pins if None not in sides_pins else nothing
     if isinstance(node, n.Join):
         ours, theirs = ({f.name: f.name for f in fields_of(x)} for x in (node.left, node.right))
         to_left, to_right = _partners(node)
@@ -99,16 +99,16 @@ def plain(columns: Iterable[str]) -> Sources:
 
 def reached(relation: n.Relation, sources: Sources, varying: frozenset[str]) -> set[Reached]:
     """Give how the groups that one row can reach follow from the row, for each way in which it is used."""
-    found: set[Reached] = set()
+    scans: set[Reached] = set()
     pending = [(relation, sources)]
     while pending:
-        node, known = pending.pop()
+        node, below = pending.pop()
         if isinstance(node, n.Scan):
             if node.table.lower() in varying:
-                found.add((node.table.lower(), _at_scan(node, known, len(found))))
+                scans.add((node.table.lower(), _at_scan(node, below, len(scans))))
             continue
-        pending += _sources_below(node, known)
-    return found
+        pending += _sources_below(node, below)
+    return scans
 
 
 def _at_scan(node: n.Scan, sources: Sources, occurrence: int) -> tuple[object, ...]:
@@ -143,10 +143,10 @@ def _sources_below(node: n.Relation, sources: Sources) -> list[tuple[n.Relation,
         to_left, to_right = _partners(node)
         ours, theirs = ({f.name for f in fields_of(x)} for x in (node.left, node.right))
         padded = theirs if node.kind == "left" else set()
-        kept = tuple(None if s is None or s.columns & padded else s for s in sources)
+        usable = tuple(None if s is None or s.columns & padded else s for s in sources)
         return [
-            (node.left, tuple(_to_side(s, ours, to_left) for s in kept)),
-            (node.right, tuple(_to_side(s, theirs, to_right) for s in kept)),
+            (node.left, tuple(_to_side(s, ours, to_left) for s in usable)),
+            (node.right, tuple(_to_side(s, theirs, to_right) for s in usable)),
         ]
     # Whatever else there is may pass the change of one row on to others.
     return [(x, (None,) * len(sources)) for x in inputs]

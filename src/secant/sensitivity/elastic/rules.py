@@ -35,7 +35,7 @@ from secant.sensitivity.elastic.amounts import (
     shown,
     times,
 )
-from secant.sensitivity.elastic.groups import Pins, by_place, pins_below, renamed
+from secant.sensitivity.elastic.groups import Pins, names_on_side, pins_below, renamed
 from secant.sensitivity.summands import shortened
 
 Columns = frozenset[str]
@@ -69,8 +69,8 @@ class Elastic:
 
     def of(self, relation: n.Relation, pins: Pins) -> Reading:
         """Give the reading of a relation, or raise CannotBound."""
-        found = self.readings.get((relation, pins))
-        if found is None:
+        reading = self.readings.get((relation, pins))
+        if reading is None:
             rule = ELASTIC.find(relation)
             if rule is None:
                 word = type(relation).__name__
@@ -78,20 +78,20 @@ class Elastic:
                     "elastic.unknown", relation, f"{word} has no rule", "rewrite the query"
                 )
             self.row_by_row(relation)
-            found = self._accounted(relation, rule(self, relation, pins))
-            self.readings[relation, pins] = found
-        return found
+            reading = self._accounted(relation, rule(self, relation, pins))
+            self.readings[relation, pins] = reading
+        return reading
 
-    def _accounted(self, relation: n.Relation, found: Reading) -> Reading:
+    def _accounted(self, relation: n.Relation, reading: Reading) -> Reading:
         """Let no rule say that nothing differs where rows that may differ are read: a second wall behind the rules."""
-        if any(found.rows[table] is ZERO for table in tables_read(relation) & self.varying):
+        if any(reading.rows[table] is ZERO for table in tables_read(relation) & self.varying):
             raise CannotBound(
                 ELASTIC.ids[type(relation)],
                 relation,
                 "protected rows are read that no rule accounts for",
                 "report this",
             )
-        return found
+        return reading
 
     def frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
         """Give how many rows of a relation agree in some columns, none of them NULL, at most (elastic.measure)."""
@@ -102,11 +102,11 @@ class Elastic:
             if len(names) == len({*columns, *(pins or ())}):
                 below = None if pins is None else tuple(names[p] for p in pins)
                 return self.frequency(relation.input, frozenset(names[c] for c in columns), below)
-        found = self.frequencies.get((relation, columns, pins))
-        if found is None:
-            found = self._frequency(relation, columns, pins)
-            self.frequencies[relation, columns, pins] = found
-        return found
+        amount = self.frequencies.get((relation, columns, pins))
+        if amount is None:
+            amount = self._frequency(relation, columns, pins)
+            self.frequencies[relation, columns, pins] = amount
+        return amount
 
     def _frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
         reading = self.of(relation, pins)
@@ -137,7 +137,7 @@ class Elastic:
     def reading(
         self,
         rule: str,
-        words: str,
+        description: str,
         rows: Callable[[str], Amount],
         inputs: tuple[Reading, ...],
         agreeing: Agreeing,
@@ -146,9 +146,13 @@ class Elastic:
         amounts = {table: rows(table) for table in sorted(self.varying)}
         steps = {}
         for table, amount in amounts.items():
-            said = shown(amount)
-            value = "1 row differs" if said == "1" else f"{shortened(said, 160)} rows differ"
-            steps[table] = Step(rule, words, value, tuple(i.steps[table] for i in inputs))
+            amount_text = shown(amount)
+            value = (
+                "1 row differs"
+                if amount_text == "1"
+                else f"{shortened(amount_text, 160)} rows differ"
+            )
+            steps[table] = Step(rule, description, value, tuple(i.steps[table] for i in inputs))
         return Reading(amounts, steps, agreeing)
 
 
@@ -168,8 +172,8 @@ def _scan(e: Elastic, node: n.Scan, pins: Pins) -> Reading:
         e.claims.update(held.claims)
         return ONE
 
-    words = f"{table} differs in one row" if table in e.varying else f"{table} does not differ"
-    return e.reading("elastic.scan", words, lambda x: ONE if x == table else ZERO, (), agreeing)
+    pinned = f"{table} differs in one row" if table in e.varying else f"{table} does not differ"
+    return e.reading("elastic.scan", pinned, lambda x: ONE if x == table else ZERO, (), agreeing)
 
 
 @ELASTIC.rule(n.Values, n.Released, id="elastic.public")
@@ -184,12 +188,12 @@ def _public(e: Elastic, node: n.Values | n.Released, pins: Pins) -> Reading:
 def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
-    words = f"rows with {shortened(show_scalar(node.predicate), 70)}"
+    description = f"rows with {shortened(show_scalar(node.predicate), 70)}"
 
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, below)
 
-    return e.reading("elastic.filter", words, inner.rows.__getitem__, (inner,), agreeing)
+    return e.reading("elastic.filter", description, inner.rows.__getitem__, (inner,), agreeing)
 
 
 @ELASTIC.rule(n.Project, id="elastic.project")
@@ -255,8 +259,8 @@ def _aggregate(e: Elastic, node: n.Aggregate, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         if keys.keys() <= columns:
             return ONE
-        held = (keys[c] for c in columns if c in keys)
-        plain = frozenset(x.name for x in held if isinstance(x, n.Column))
+        grouped = (keys[c] for c in columns if c in keys)
+        plain = frozenset(x.name for x in grouped if isinstance(x, n.Column))
         return e.frequency(node.input, plain, below)
 
     return e.reading("elastic.group", "inner groups", rows, (inner,), agreeing)
@@ -283,11 +287,11 @@ class _Joined:
         on_left, on_right = pins_below(node, self.pins)
         inputs = (self.e.of(node.left, on_left), self.e.of(node.right, on_right))
         pairs = equal_columns(node)
-        words = ", ".join(f"{a} = {b}" for a, b in pairs) or "any pair of rows"
+        description = ", ".join(f"{a} = {b}" for a, b in pairs) or "any pair of rows"
         if node.kind == "left":
             rows = self._padded_rows(*inputs)
-            return self.e.reading("elastic.left_join", words, rows, inputs, self._padded)
-        return self.e.reading("elastic.join", words, self._rows(*inputs), inputs, self._pairs)
+            return self.e.reading("elastic.left_join", description, rows, inputs, self._padded)
+        return self.e.reading("elastic.join", description, self._rows(*inputs), inputs, self._pairs)
 
     def _keys(self) -> tuple[Columns, Columns]:
         pairs = equal_columns(self.node)
@@ -317,11 +321,11 @@ class _Joined:
 
         def rows(table: str) -> Amount:
             ours, theirs = left.rows[table], right.rows[table]
-            found = ZERO if ours is ZERO else times(ours, most(ONE, self._right(right_key)))
+            changed = ZERO if ours is ZERO else times(ours, most(ONE, self._right(right_key)))
             if theirs is ZERO:
-                return found
+                return changed
             # A right row comes, and the padded row of each left row that it meets may go.
-            return add(found, times(number(2), theirs, add(self._left(left_key), ours)))
+            return add(changed, times(number(2), theirs, add(self._left(left_key), ours)))
 
         return rows
 
@@ -372,7 +376,7 @@ def _set_operation(e: Elastic, node: n.Union | n.Intersect | n.Except, pins: Pin
         if not node.all and whole <= columns:
             return ONE
         on_left, on_right = (
-            e.frequency(side, frozenset(by_place(node, side, columns).values()), below)
+            e.frequency(side, frozenset(names_on_side(node, side, columns).values()), below)
             for side, below in sides
         )
         if isinstance(node, n.Union):
@@ -395,9 +399,13 @@ def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, None)  # rows without owner agree, and all stay
 
-    words = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
+    description = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
     return e.reading(
-        "elastic.truncate", words, lambda x: times(number(2), inner.rows[x]), (inner,), agreeing
+        "elastic.truncate",
+        description,
+        lambda x: times(number(2), inner.rows[x]),
+        (inner,),
+        agreeing,
     )
 
 

@@ -18,7 +18,13 @@ from secant.sensitivity.certificate import CannotBound, Certificate, Refusal, St
 from secant.sensitivity.interface import Request
 from secant.sensitivity.multiplicity.copies import Copy, Layout, Planner, keys_over, over_atoms
 from secant.sensitivity.multiplicity.reading import rows_that_differ
-from secant.sensitivity.surveying import Counted, Rules, only_known_keys, surveyed, unknown_groups
+from secant.sensitivity.surveying import (
+    Counted,
+    Rules,
+    require_listed_keys,
+    surveyed,
+    unknown_groups,
+)
 
 MOST_ATOMS = 12
 """Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""
@@ -57,9 +63,11 @@ def _count(request: Request) -> Counted | None:
     groups = _groups(release, query, keys)
     rows = partial(rows_that_differ, layout)
     survey = Survey(MultiplicityAnalysis.name, layout.statements, layout.keyed, rows)
-    said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
-    told = Step("multiplicity.groups", "what one row's group follows from", said) if keys else None
-    return Counted(survey, groups, _smoothing(query, layout), told, layout.claims)
+    change = f"{groups} group{'' if groups == 1 else 's'} move with one row"
+    step = (
+        Step("multiplicity.groups", "what one row's group follows from", change) if keys else None
+    )
+    return Counted(survey, groups, _smoothing(query, layout), step, layout.claims)
 
 
 def _query(request: Request) -> Conjunctive:
@@ -105,25 +113,25 @@ def _groups(release: MeasuredAggregate, query: Conjunctive, keys: tuple[n.Scalar
     """Bound the groups whose measure or whose noise moves with one row (multiplicity.groups)."""
     if not keys:
         return 1
-    only_known_keys(release, rule="multiplicity.groups")
+    require_listed_keys(release, rule="multiplicity.groups")
     listed = release.listed_groups
     ways: dict[str, set[tuple[object, ...]]] = {}
-    for place, atom in enumerate(query.atoms):
+    for index, atom in enumerate(query.atoms):
         if not atom.varying:
             continue
-        found = keys_over(query, keys, frozenset((place,)))
-        if found is None:
+        ways_over = keys_over(query, keys, frozenset((index,)))
+        if ways_over is None:
             if listed is None:
                 raise unknown_groups(release, rule="multiplicity.groups")
             return max(1, listed)
         # A formula counts as another way in every copy; a column is the same in all of them.
         way = tuple(
-            atom.origin.get(key.name, place) if isinstance(key, n.Column) else place
-            for key in found
+            atom.origin.get(key.name, index) if isinstance(key, n.Column) else index
+            for key in ways_over
         )
         ways.setdefault(atom.table or "", set()).add(way)
-    moved = max(len(found) for found in ways.values())
-    return max(1, moved if listed is None else min(moved, listed))
+    changed = max(len(group_ways) for group_ways in ways.values())
+    return max(1, changed if listed is None else min(changed, listed))
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
@@ -131,31 +139,33 @@ def _groups(release: MeasuredAggregate, query: Conjunctive, keys: tuple[n.Scalar
 
 def _smoothing(query: Conjunctive, layout: Layout) -> Step:
     """Tell what is counted, copy by copy."""
-    copies = tuple(_told(query, copy) for copy in layout.copies)
+    copies = tuple(_pattern_step(query, copy) for copy in layout.copies)
     merged = len({c.table for c in layout.copies}) < len(layout.copies)
-    words = "the largest over all rows that a table could hold, discounted by exp(-beta k), over all k >= 0"
+    description = "the largest over all rows that a table could hold, discounted by exp(-beta k), over all k >= 0"
     tables = "copies of a table are summed pattern by pattern" if merged else "the worst table"
-    smooth = Step("multiplicity.fill", tables, words, copies)
+    smooth = Step("multiplicity.fill", tables, description, copies)
     if merged:
         smooth = Step(
             "multiplicity.merge", "patterns of all copies", "sums where patterns meet", (smooth,)
         )
     if layout.claims:
-        held = ", ".join(sorted(c.table for c in layout.claims))
-        smooth = Step("multiplicity.keyed", f"keys of {held}", "met at most once", (smooth,))
+        tables_with_keys = ", ".join(sorted(c.table for c in layout.claims))
+        smooth = Step(
+            "multiplicity.keyed", f"keys of {tables_with_keys}", "met at most once", (smooth,)
+        )
     return smooth
 
 
-def _told(query: Conjunctive, copy: Copy) -> Step:
+def _pattern_step(query: Conjunctive, copy: Copy) -> Step:
     others = [f.slot for p in (copy.patterned, *copy.whole) if p for f in p.factors]
     growing = sum(slot is not None for slot in others)
-    place = f"a row of {query.atoms[copy.place].name}"
+    row = f"a row of {query.atoms[copy.place].name}"
     if copy.patterned is None:
         return Step(
             "multiplicity.copy",
-            place,
+            row,
             f"largest counts of {len(others)} other tables, {growing} grow",
         )
     nested = sorted(label for labels in copy.labels.values() for label in labels)
-    told = f"{', '.join(nested)} and *: counts of {len(others)} other tables, {growing} grow"
-    return Step("multiplicity.pattern", place, told)
+    value = f"{', '.join(nested)} and *: counts of {len(others)} other tables, {growing} grow"
+    return Step("multiplicity.pattern", row, value)

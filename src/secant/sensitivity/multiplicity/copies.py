@@ -96,63 +96,63 @@ class Planner:
     def layout(self) -> Layout:
         """Lay out every copy of a protected table."""
         copies = tuple(self._copy(i) for i, a in enumerate(self.query.atoms) if a.varying)
-        written = list(self.statements.values())
+        planned = list(self.statements.values())
         kinds = tuple(frozenset(self.types[c].kind for c in g) for g in self.query.classes)
         return Layout(
             copies,
-            tuple(relation for relation, _ in written),
-            tuple(keyed for _, keyed in written),
+            tuple(relation for relation, _ in planned),
+            tuple(keyed for _, keyed in planned),
             frozenset(self.claims),
             kinds,
         )
 
     # ── one copy ─────────────────────────────────────────────────────────────────────────────────
 
-    def _copy(self, place: int) -> Copy:
+    def _copy(self, index: int) -> Copy:
         atoms = self.query.atoms
-        table = atoms[place].table
+        table = atoms[index].table
         assert table is not None, "only tables vary"
-        others = [j for j in range(len(atoms)) if j != place]
-        settled = self._settled(place)
+        others = [j for j in range(len(atoms)) if j != index]
+        settled = self._settled(index)
         growing = [j for j in others if atoms[j].varying]
         names = sorted({atoms[j].table or "" for j in growing})
         growth = Growth(
             tuple(names.index(atoms[j].table or "") for j in growing),
-            tuple(int(atoms[j].table == table and j > place) for j in growing),
+            tuple(int(atoms[j].table == table and j > index) for j in growing),
         )
         alone = sum(a.table == table for a in atoms) == 1
         groups = self._parts(others, settled)
-        tied = [g for g in groups if self._shared(place, g)]
-        told = [j for g in tied for j in g - settled if self._shared(place, frozenset((j,)))]
+        tied = [g for g in groups if self._shared(index, g)]
+        separate = [j for g in tied for j in g - settled if self._shared(index, frozenset((j,)))]
         # With one factor that a pattern tells of, largest counts lose little and are one row each.
-        coarse = len(tied) > 1 or (alone and len(told) <= 1)
+        coarse = len(tied) > 1 or (alone and len(separate) <= 1)
         patterned = None
         whole = []
         for group in groups:
             fine = group in tied and not coarse
-            classes = self._shared(place, group)
-            found = Part(
+            classes = self._shared(index, group)
+            part = Part(
                 self._statement(group, classes, largest=not fine),
                 classes,
                 tuple(
-                    self._factor(place, j, growing, largest=not fine)
+                    self._factor(index, j, growing, largest=not fine)
                     for j in sorted(group - settled)
                 ),
             )
             if fine:
-                patterned = found
+                patterned = part
             else:
-                whole.append(found)
-        return Copy(place, table, patterned, tuple(whole), growth, self._labels(place))
+                whole.append(part)
+        return Copy(index, table, patterned, tuple(whole), growth, self._labels(index))
 
-    def _factor(self, place: int, j: int, growing: list[int], *, largest: bool) -> Factor:
-        classes = self._shared(place, frozenset((j,)))
+    def _factor(self, index: int, j: int, growing: list[int], *, largest: bool) -> Factor:
+        classes = self._shared(index, frozenset((j,)))
         statement = self._statement(frozenset((j,)), classes, largest=largest)
         return Factor(statement, classes, growing.index(j) if j in growing else None)
 
-    def _shared(self, place: int, group: frozenset[int]) -> tuple[int, ...]:
+    def _shared(self, index: int, group: frozenset[int]) -> tuple[int, ...]:
         """Give the classes that a copy shares with some of these atoms."""
-        return tuple(k for k, homes in enumerate(self.in_class) if place in homes and homes & group)
+        return tuple(k for k, homes in enumerate(self.in_class) if index in homes and homes & group)
 
     def _parts(self, others: list[int], settled: frozenset[int]) -> list[frozenset[int]]:
         """Give what is joined for counting: protected atoms that a class ties, and public rows that these meet once.
@@ -176,27 +176,27 @@ class Planner:
             waiting.remove(pair[0])
             groups[groups.index(pair[1])] = pair[1] | {pair[0]}
 
-    def _settled(self, place: int) -> frozenset[int]:
+    def _settled(self, index: int) -> frozenset[int]:
         """Give the public atoms of which a combination of the others meets at most one row (multiplicity.keyed)."""
-        known = {place} | {j for j, a in enumerate(self.query.atoms) if a.varying}
-        waiting = [j for j in range(len(self.query.atoms)) if j not in known]
+        fixed = {index} | {j for j, a in enumerate(self.query.atoms) if a.varying}
+        waiting = [j for j in range(len(self.query.atoms)) if j not in fixed]
         settled: set[int] = set()
         while waiting:
-            j = next((j for j in waiting if self._met_once(j, known)), None)
+            j = next((j for j in waiting if self._met_once(j, fixed)), None)
             if j is None:
                 j = waiting[0]
             else:
                 settled.add(j)
             waiting.remove(j)
-            known.add(j)
+            fixed.add(j)
         return frozenset(settled)
 
-    def _met_once(self, j: int, known: set[int]) -> bool:
+    def _met_once(self, j: int, settled: set[int]) -> bool:
         atom = self.query.atoms[j]
         bound = {
             atom.origin[c]
             for group, homes in zip(self.query.classes, self.in_class, strict=True)
-            if homes & (known - {j})
+            if homes & (settled - {j})
             for c in group
             if self.query.home[c] == j and c in atom.origin
         }
@@ -206,28 +206,28 @@ class Planner:
                 return True
         return False
 
-    def _labels(self, place: int) -> dict[int, tuple[str, ...]]:
+    def _labels(self, index: int) -> dict[int, tuple[str, ...]]:
         """Name the columns of a pattern by those of the table, so that patterns of all copies can meet."""
-        atom = self.query.atoms[place]
-        found = {}
+        atom = self.query.atoms[index]
+        labels = {}
         for k, group in enumerate(self.query.classes):
-            own = sorted(c for c in group if self.query.home[c] == place)
+            own = sorted(c for c in group if self.query.home[c] == index)
             if own:
                 # a computed column stands for itself: no other copy speaks of it
-                found[k] = tuple(
-                    dict.fromkeys(atom.origin.get(c, f"{c} of copy {place}") for c in own)
+                labels[k] = tuple(
+                    dict.fromkeys(atom.origin.get(c, f"{c} of copy {index}") for c in own)
                 )
-        return found
+        return labels
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────
 
     def _statement(self, group: frozenset[int], classes: tuple[int, ...], *, largest: bool) -> int:
         """Give the place of the statement that counts what some atoms join to, by the values of classes."""
         largest = largest and bool(classes)
-        wanted = (*self._counts(group, classes), largest)
-        if wanted not in self.statements:
-            self.statements[wanted] = self._written(group, classes, largest)
-        return list(self.statements).index(wanted)
+        key = (*self._counts(group, classes), largest)
+        if key not in self.statements:
+            self.statements[key] = self._relation(group, classes, largest)
+        return list(self.statements).index(key)
 
     def _counts(self, group: frozenset[int], classes: tuple[int, ...]) -> tuple[object, ...]:
         """Tell what a statement counts: copies of a table that no condition narrows all show the same."""
@@ -241,7 +241,7 @@ class Planner:
                 return (atom.table, tuple(atom.origin[c] for c in named), len(keys))
         return (group, classes)
 
-    def _written(
+    def _relation(
         self, group: frozenset[int], classes: tuple[int, ...], largest: bool
     ) -> tuple[n.Relation, bool]:
         keys = keys_over(self.query, self.keys, group)
@@ -252,10 +252,10 @@ class Planner:
         counted = n.Aggregate(self._joined(group), (*pinned, *values), (count,))
         if not largest:
             return counted, bool(pinned)
-        kept = {f.name: f.type for f in fields_of(counted)}
+        kinds = {f.name: f.type for f in fields_of(counted)}
         top = n.Aggregate(
             counted,
-            tuple(n.Named(f"{p.name}_", n.Column(p.name, kept[p.name])) for p in pinned),
+            tuple(n.Named(f"{p.name}_", n.Column(p.name, kinds[p.name])) for p in pinned),
             (n.Aggregation(f"{name}.most", "max", n.Column(count.name, INTEGER)),),
         )
         return top, bool(pinned)
@@ -287,15 +287,15 @@ def keys_over(
     query: Conjunctive, keys: tuple[n.Scalar, ...], group: frozenset[int]
 ) -> tuple[n.Scalar, ...] | None:
     """Write the release's keys over columns of some atoms; None if that cannot be done for all of them."""
-    known = frozenset(c for c, place in query.home.items() if place in group)
+    columns = frozenset(c for c, home in query.home.items() if home in group)
     equal = equal_to(query, group)
-    written = []
+    expressions = []
     for key in keys:
-        found = None if n.has_subquery(key) else expressed(key, known, equal)
-        if found is None:
+        expression = None if n.has_subquery(key) else expressed(key, columns, equal)
+        if expression is None:
             return None
-        written.append(found)
-    return tuple(written)
+        expressions.append(expression)
+    return tuple(expressions)
 
 
 def over_atoms(query: Conjunctive, keys: tuple[n.Named, ...]) -> tuple[n.Scalar, ...]:

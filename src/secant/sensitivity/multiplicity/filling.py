@@ -43,10 +43,10 @@ def margin(beta: Fraction, degree: int) -> float:
     rate = float(beta)
     if not (math.isfinite(rate) and rate > 0):
         raise UsageError("USE-001", "beta must be positive")
-    found = _RELATIVE + degree * _SEARCH / (rate * rate)
-    if found > rate / 16:
+    bound = _RELATIVE + degree * _SEARCH / (rate * rate)
+    if bound > rate / 16:
         raise UsageError("USE-001", "beta is too small for a smooth bound of row multiplicities")
-    return found
+    return bound
 
 
 def discount(beta: Fraction, degree: int) -> float:
@@ -69,11 +69,11 @@ def smooth(counts: Floats, joined: Floats, fixed: Floats, growth: Growth, rate: 
         return joined.copy()
     first, back = _different(np.column_stack((joined, fixed, counts)))
     counts, joined, fixed = counts[first], joined[first], fixed[first]
-    found = np.empty(len(joined))
+    values = np.empty(len(joined))
     for start in range(0, len(joined), _CHUNK):
         part = slice(start, start + _CHUNK)
-        found[part] = _smooth(counts[part], joined[part], fixed[part], growth, rate)
-    return found[back]
+        values[part] = _smooth(counts[part], joined[part], fixed[part], growth, rate)
+    return values[back]
 
 
 def _different(figures: Floats) -> tuple[Wholes, Wholes]:
@@ -100,8 +100,8 @@ def _smooth(counts: Floats, joined: Floats, fixed: Floats, growth: Growth, rate:
         rising = at(middle + 1) * step > at(middle)
         low = np.where(rising, middle + 1, low)
         high = np.where(rising, high, middle)
-    found: Floats = np.exp(-rate * low) * at(low)
-    return found
+    largest: Floats = np.exp(-rate * low) * at(low)
+    return largest
 
 
 class _Filled:
@@ -137,10 +137,10 @@ class _Filled:
         gained = np.zeros(len(k))
         product = self.fixed
         shares = None if self.single else self._shares(k)
-        for place in range(self.degree):
-            added = self.extra[place] + (k if shares is None else shares[place])
-            gained = gained * (self.counts[place] + added) + product * added
-            product = product * self.counts[place]
+        for index in range(self.degree):
+            added = self.extra[index] + (k if shares is None else shares[index])
+            gained = gained * (self.counts[index] + added) + product * added
+            product = product * self.counts[index]
         return self.joined + gained
 
     def _shares(self, k: Floats) -> list[Floats]:
@@ -148,13 +148,13 @@ class _Filled:
         water = k * self.scale
         filled = np.ones(len(k))
         total = np.zeros(len(k))
-        for place in range(1, self.degree):
-            reached = (place * self.heights[place] - self.sums[place - 1]) < water
-            filled = np.where(reached, place + 1.0, filled)
-            total = np.where(reached, self.sums[place], total)
+        for index in range(1, self.degree):
+            reached = (index * self.heights[index] - self.sums[index - 1]) < water
+            filled = np.where(reached, index + 1.0, filled)
+            total = np.where(reached, self.sums[index], total)
         return [
-            np.maximum(water + total - filled * self.heights[place], 0.0)
+            np.maximum(water + total - filled * self.heights[position], 0.0)
             / filled
-            * self.factor[place]
-            for place in range(self.degree)
+            * self.factor[position]
+            for position in range(self.degree)
         ]

@@ -68,45 +68,49 @@ class Coder:
             values = [v for v in values if v is not None]
         if self.plain:
             return places, np.array(values, dtype=np.int64)
-        known = self.known
+        codes_by_value = self.known
         keyed = values if key is None else map(key, values)
-        found = [known.setdefault(value, len(known)) for value in keyed]
-        return places, np.array(found, dtype=np.int64)
+        numbers = [codes_by_value.setdefault(value, len(codes_by_value)) for value in keyed]
+        return places, np.array(numbers, dtype=np.int64)
 
 
 def pattern_map(top: float, parts: Sequence[tuple[Shape, Codes, Floats]] = ()) -> PatternMap:
     """Build a map; columns of `codes` follow the shape, which need not be sorted. Patterns may be there twice."""
-    found: dict[Shape, list[Patterns]] = {(): [_star(top)]}
+    patterns_by_shape: dict[Shape, list[Patterns]] = {(): [_star(top)]}
     for shape, codes, values in parts:
         order = sorted(range(len(shape)), key=lambda i: shape[i])
         sorted_shape = tuple(shape[i] for i in order)
-        found.setdefault(sorted_shape, []).append(Patterns(codes[:, order], values))
-    return PatternMap({s: _together(p) if s else _distinct(p) for s, p in found.items()})
+        patterns_by_shape.setdefault(sorted_shape, []).append(Patterns(codes[:, order], values))
+    return PatternMap(
+        {s: _together(p) if s else _distinct(p) for s, p in patterns_by_shape.items()}
+    )
 
 
 def merge(one: PatternMap, two: PatternMap) -> PatternMap:
     """Give the map whose numbers are, row by row, the sums of both. Of any two shapes one holds the other."""
-    found: dict[Shape, list[Patterns]] = {}
+    parts: dict[Shape, list[Patterns]] = {}
     for first, left in one.parts.items():
         for second, right in two.parts.items():
             wide, narrow = ((first, left), (second, right))
             if len(second) > len(first):
                 wide, narrow = narrow, wide
-            found.setdefault(wide[0], []).append(_met(wide, narrow))
-    return _settled(found)
+            parts.setdefault(wide[0], []).append(_met(wide, narrow))
+    return _settled(parts)
 
 
-def forget(known: PatternMap, columns: Iterable[str]) -> PatternMap:
+def forget(patterns_map: PatternMap, columns: Iterable[str]) -> PatternMap:
     """Put stars into columns and keep the largest of what becomes alike."""
     gone = frozenset(columns)
-    if not gone & known.columns:
-        return known
-    found: dict[Shape, list[Patterns]] = {}
-    for shape, patterns in known.parts.items():
-        kept = [i for i, c in enumerate(shape) if c not in gone]
-        smaller = tuple(shape[i] for i in kept)
-        found.setdefault(smaller, []).append(Patterns(patterns.codes[:, kept], patterns.values))
-    return _settled(found)
+    if not gone & patterns_map.columns:
+        return patterns_map
+    parts: dict[Shape, list[Patterns]] = {}
+    for shape, patterns in patterns_map.parts.items():
+        positions = [i for i, c in enumerate(shape) if c not in gone]
+        smaller = tuple(shape[i] for i in positions)
+        parts.setdefault(smaller, []).append(
+            Patterns(patterns.codes[:, positions], patterns.values)
+        )
+    return _settled(parts)
 
 
 def largest_sum(maps: Sequence[PatternMap]) -> float:
@@ -120,7 +124,7 @@ def largest_sum(maps: Sequence[PatternMap]) -> float:
         pairs = [(i, j) for j in range(len(left)) for i in range(j)]
         i, j = max(pairs, key=lambda pair: len(left[pair[0]].columns & left[pair[1]].columns))
         one, two = _made_nested(left[i], left[j])
-        left = [m for place, m in enumerate(left) if place not in (i, j)] + [merge(one, two)]
+        left = [m for index, m in enumerate(left) if index not in (i, j)] + [merge(one, two)]
     return _largest(left[0])
 
 
@@ -132,10 +136,10 @@ def _columns_of(maps: Sequence[PatternMap], without: PatternMap) -> frozenset[st
 def _made_nested(one: PatternMap, two: PatternMap) -> tuple[PatternMap, PatternMap]:
     """Forget as few columns of one of two maps as it takes to find one of any two shapes inside the other."""
     for size in range(len(one.columns | two.columns) + 1):
-        for kept, other in ((one, two), (two, one)):
+        for wide, other in ((one, two), (two, one)):
             for gone in itertools.combinations(sorted(other.columns), size):
-                if _nested(kept, other, frozenset(gone)):
-                    return kept, forget(other, gone)
+                if _nested(wide, other, frozenset(gone)):
+                    return wide, forget(other, gone)
     raise InternalError("BUG-001", "a map of nothing but stars has no place in another")
 
 
@@ -144,8 +148,8 @@ def _nested(one: PatternMap, two: PatternMap, gone: frozenset[str]) -> bool:
     return all(frozenset(f) <= s or s <= frozenset(f) for f in one.parts for s in shapes)
 
 
-def _largest(known: PatternMap) -> float:
-    return max(float(p.values.max(initial=0.0)) for p in known.parts.values())
+def _largest(patterns: PatternMap) -> float:
+    return max(float(p.values.max(initial=0.0)) for p in patterns.parts.values())
 
 
 def _promising(maps: list[PatternMap]) -> list[PatternMap]:
@@ -153,15 +157,15 @@ def _promising(maps: list[PatternMap]) -> list[PatternMap]:
     best = [_largest(m) for m in maps]
     tops = [m.top for m in maps]
     reached = max(b + sum(tops) - t for b, t in zip(best, tops, strict=True))
-    found = []
-    for known, own in zip(maps, best, strict=True):
+    promising = []
+    for own_map, own in zip(maps, best, strict=True):
         needed = (reached - (sum(best) - own)) * (1 - 1e-9)
         parts: dict[Shape, list[Patterns]] = {}
-        for shape, patterns in known.parts.items():
-            kept = patterns.values >= needed if shape else np.ones(1, dtype=bool)
-            parts[shape] = [Patterns(patterns.codes[kept], patterns.values[kept])]
-        found.append(_settled(parts))
-    return found
+        for shape, patterns in own_map.parts.items():
+            chosen = patterns.values >= needed if shape else np.ones(1, dtype=bool)
+            parts[shape] = [Patterns(patterns.codes[chosen], patterns.values[chosen])]
+        promising.append(_settled(parts))
+    return promising
 
 
 def _star(value: float) -> Patterns:
@@ -172,13 +176,13 @@ def _met(wide: tuple[Shape, Patterns], narrow: tuple[Shape, Patterns]) -> Patter
     """Intersect the patterns of two shapes, the wider of which holds the other: sums where they agree."""
     shape, left = wide
     right = _distinct([narrow[1]])
-    rows, found = lookup(left.codes[:, [shape.index(c) for c in narrow[0]]], right.codes)
-    return Patterns(left.codes[rows], left.values[rows] + right.values[found])
+    rows, positions = lookup(left.codes[:, [shape.index(c) for c in narrow[0]]], right.codes)
+    return Patterns(left.codes[rows], left.values[rows] + right.values[positions])
 
 
-def _settled(found: Mapping[Shape, list[Patterns]]) -> PatternMap:
+def _settled(by_shape: Mapping[Shape, list[Patterns]]) -> PatternMap:
     """Keep every shape, also one without patterns: what is forgotten must not tell which patterns there are."""
-    return PatternMap({shape: _distinct(parts) for shape, parts in found.items()})
+    return PatternMap({shape: _distinct(parts) for shape, parts in by_shape.items()})
 
 
 def _together(parts: list[Patterns]) -> Patterns:
@@ -201,12 +205,12 @@ def _distinct(parts: list[Patterns]) -> Patterns:
     return Patterns(codes[order[starts]], np.maximum.reduceat(values[order], starts))
 
 
-def lookup(wanted: Codes, known: Codes) -> tuple[Codes, Codes]:
-    """Give the places in `wanted` that stand in `known`, whose rows differ, and where they stand there."""
-    if wanted.shape[1] == 0:
-        hits = np.arange(len(wanted) if len(known) else 0)
+def lookup(codes: Codes, table_codes: Codes) -> tuple[Codes, Codes]:
+    """Give the places in `codes` that stand in `table_codes`, whose rows differ, and where they stand there."""
+    if codes.shape[1] == 0:
+        hits = np.arange(len(codes) if len(table_codes) else 0)
         return hits, np.zeros(len(hits), dtype=np.int64)
-    keys, table = _packed(wanted, known)
+    keys, table = _packed(codes, table_codes)
     if not len(table):
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing

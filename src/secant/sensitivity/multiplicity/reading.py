@@ -63,10 +63,10 @@ class _Counted:
         """Give the counts of patterns over at least these classes; 0 where there is none."""
         if codes is self.codes:
             return self.counts
-        found = np.zeros(len(codes))
+        values = np.zeros(len(codes))
         rows, places = lookup(codes[:, [classes.index(k) for k in self.classes]], self.codes)
-        found[rows] = self.counts[places]
-        return found
+        values[rows] = self.counts[places]
+        return values
 
     @property
     def largest(self) -> float:
@@ -108,17 +108,17 @@ class _Reader:
         if not _nested([f.classes for f in part.factors]):
             # multiplicity.coarse: whatever is not seen is at most what the largest counts would give
             unseen = _Vectors(np.zeros(1), tuple((f, np.array([c.largest])) for f, c in factors))
-            found, top = shared.smoothed([seen, unseen])
-            known = [(part.classes, together.codes, np.maximum(found, top[0]))]
-            return _labeled(copy, float(top[0]), known)
+            coded, top = shared.smoothed([seen, unseen])
+            patterns = [(part.classes, together.codes, np.maximum(coded, top[0]))]
+            return _labeled(copy, float(top[0]), patterns)
         # multiplicity.fresh: what each table shows by itself, and a value that no table has
         alone = [c for _, c in factors if c.classes]
         fresh = _Vectors(
             np.zeros(1),
             tuple((f, np.array([0.0 if c.classes else c.largest])) for f, c in factors),
         )
-        found, *others, top = shared.smoothed([seen, *(_alone(c, factors) for c in alone), fresh])
-        shapes = [(part.classes, together.codes, found)]
+        coded, *others, top = shared.smoothed([seen, *(_alone(c, factors) for c in alone), fresh])
+        shapes = [(part.classes, together.codes, coded)]
         shapes += [(c.classes, c.codes, v) for c, v in zip(alone, others, strict=True)]
         return _labeled(copy, float(top[0]), shapes)
 
@@ -128,10 +128,10 @@ class _Reader:
         return float(max((_whole(row[-1]) for row in self.figures[statement]), default=0))
 
     def _counted(self, statement: int, classes: tuple[int, ...]) -> _Counted:
-        known = self.read.get((statement, classes))
-        if known is None:
-            known = self.read[statement, classes] = self._fresh(statement, classes)
-        return known
+        counted = self.read.get((statement, classes))
+        if counted is None:
+            counted = self.read[statement, classes] = self._fresh(statement, classes)
+        return counted
 
     def _fresh(self, statement: int, classes: tuple[int, ...]) -> _Counted:
         rows = self.figures[statement]
@@ -141,13 +141,13 @@ class _Reader:
         counts = np.array(numbers, dtype=np.float64)
         codes = np.zeros((len(rows), len(classes)), dtype=np.int64)
         full = np.zeros(len(rows), dtype=np.int64)
-        for place, (k, values) in enumerate(zip(classes, columns, strict=True)):
-            where, found = self.coder.codes(values, _equality(self.layout.kinds[k]))
-            codes[where, place] = found
+        for index, (k, values) in enumerate(zip(classes, columns, strict=True)):
+            where, codes_found = self.coder.codes(values, _equality(self.layout.kinds[k]))
+            codes[where, index] = codes_found
             full[where] += 1
-        known = full == len(classes)
-        order = in_order(codes[known])
-        return _Counted(classes, codes[known][order], counts[known][order])
+        complete = full == len(classes)
+        order = in_order(codes[complete])
+        return _Counted(classes, codes[complete][order], counts[complete][order])
 
 
 @frozen
@@ -193,14 +193,14 @@ class _Shared:
         ends = np.cumsum(sizes)
         for vector, size, end in zip(vectors, sizes, ends, strict=True):
             here = slice(end - size, end)
-            for factor, found in vector.factors:
+            for factor, values in vector.factors:
                 if factor.slot is None:
-                    fixed[here] *= found
+                    fixed[here] *= values
                 else:
-                    counts[here, factor.slot] = found
+                    counts[here, factor.slot] = values
         together = self.joined * np.concatenate([v.joined for v in vectors])
-        found = smooth(counts, together, fixed, self.copy.growth, self.rate)
-        return np.split(found, ends[:-1])
+        values = smooth(counts, together, fixed, self.copy.growth, self.rate)
+        return np.split(values, ends[:-1])
 
 
 def _labeled(
@@ -212,13 +212,13 @@ def _labeled(
         names: list[str] = []
         places: list[int] = []
         keep = np.ones(len(values), dtype=bool)
-        for place, k in enumerate(classes):
+        for index, k in enumerate(classes):
             for label in copy.labels[k]:
                 if label in names:  # one column in two classes: both values must be the same
-                    keep &= codes[:, places[names.index(label)]] == codes[:, place]
+                    keep &= codes[:, places[names.index(label)]] == codes[:, index]
                 else:
                     names.append(label)
-                    places.append(place)
+                    places.append(index)
         parts.append((tuple(names), codes[keep][:, places], values[keep]))
     return pattern_map(top, parts)
 

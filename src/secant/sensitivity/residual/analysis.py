@@ -76,12 +76,12 @@ def _count(request: Request) -> Counted:
     return Counted(survey, grouping.groups, counted, keys, claims)
 
 
-def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:
+def _growth_step(shape: Shape, growth: Growth, residuals: Residuals) -> Step:
     """Say what one row of a table is held against."""
     atoms = shape.form.atoms
     named = sorted(
         {
-            "joined rows of " + ", ".join(atoms[i].name for i in sorted(found.figures[f].atoms))
+            "joined rows of " + ", ".join(atoms[i].name for i in sorted(residuals.figures[f].atoms))
             for product in growth.products
             for part in product
             for term in part
@@ -101,8 +101,10 @@ def _triangle_survey(analysis: str, triangle: Triangle) -> tuple[Survey, Step]:
         common = 0 if most is None else int(str(most))
         return largest_discounted(lambda k: triangle.times * (common + k), beta, 1)
 
-    words = f"{triangle.times} for each common neighbor of two nodes, and for each row that came"
-    step = Step("residual.triangle", "one edge of a triangle", words)
+    description = (
+        f"{triangle.times} for each common neighbor of two nodes, and for each row that came"
+    )
+    step = Step("residual.triangle", "one edge of a triangle", description)
     return Survey(analysis, (triangle.statement,), (False,), rows), step
 
 
@@ -110,10 +112,10 @@ def _survey(
     analysis: str, release: MeasuredAggregate, shape: Shape, grouping: Grouping
 ) -> tuple[Survey, Step]:
     """Measure all figures in at most two statements: for each group, and for all groups."""
-    found = Residuals(shape, merge=not grouping.types)
-    growths = found.growths()
+    residuals = Residuals(shape, merge=not grouping.types)
+    growths = residuals.growths()
     statements = Statements(shape, grouping.keys)
-    numbered = list(enumerate(found.figures))
+    numbered = list(enumerate(residuals.figures))
     parts = [
         (keyed, [f for f in numbered if statements.keyed(f[1]) == keyed]) for keyed in (True, False)
     ]
@@ -132,18 +134,18 @@ def _survey(
         tuple(statements.statement(some) for _, some in parts),
         tuple(keyed for keyed, _ in parts),
         rows,
-        _written(shape, growths),
+        _formula(shape, growths),
         answered=with_measures(release, shape, numbered) if numbered else None,
     )
-    words = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
-    premises = tuple(_told(shape, growth, found) for growth in growths)
+    description = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
+    premises = tuple(_growth_step(shape, growth, residuals) for growth in growths)
     step = Step(
-        "residual.split", f"the worst table, {words}", "discounted by exp(-beta k)", premises
+        "residual.split", f"the worst table, {description}", "discounted by exp(-beta k)", premises
     )
     return survey, step
 
 
-def _written(shape: Shape, growths: tuple[Growth, ...]) -> dict[str, Any]:
+def _formula(shape: Shape, growths: tuple[Growth, ...]) -> dict[str, Any]:
     """Write down what one row of each table can add, as `polynomial` puts it together."""
     return {
         "tables": list(shape.tables),
@@ -177,12 +179,12 @@ def _smoother(growth: Growth, tables: int) -> Callable[[Fraction, tuple[int, ...
     degrees = _degrees(growth, tables)
 
     def smooth(beta: Fraction, values: tuple[int, ...]) -> Fraction:
-        found = polynomial(growth, tables, values)
+        terms = polynomial(growth, tables, values)
         last = tuple(last_useful(beta, degree) for degree in degrees)
         cells = math.prod(1 + math.isqrt(most) for most in last)
         if sum(map(bool, degrees)) > 1 and cells <= MOST_CELLS:
-            return largest_split(found, beta, last)
-        return largest_discounted(lambda k: value_at(found, (k,) * tables), beta, sum(degrees))
+            return largest_split(terms, beta, last)
+        return largest_discounted(lambda k: value_at(terms, (k,) * tables), beta, sum(degrees))
 
     return smooth
 

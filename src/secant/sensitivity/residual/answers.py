@@ -74,7 +74,7 @@ def _share(
     """
     shape = statements.shape
     outputs = dict(shape.form.outputs)
-    read = frozenset[str]().union(*(columns_of(outputs[name]) for name in _asked(release)))
+    read = frozenset[str]().union(*(columns_of(outputs[name]) for name in _columns_read(release)))
     for figure in figures:
         if statements.ranks(figure):
             statements.read_once(figure.atoms, read)
@@ -91,13 +91,13 @@ def _worth_joining_once(shape: Shape, atoms: Atoms) -> bool:
     """Whether a join has no more rows than one of its atoms, by declared keys, and a filter leaves some of them out."""
     filtered = any(
         isinstance(node, n.Filter)
-        for place in atoms
-        for node in n.walk(shape.form.atoms[place].relation)
+        for index in atoms
+        for node in n.walk(shape.form.atoms[index].relation)
     )
     return len(atoms) > 1 and filtered and _follows_one(shape, atoms)
 
 
-def _asked(release: MeasuredAggregate) -> set[str]:
+def _columns_read(release: MeasuredAggregate) -> set[str]:
     """Give the columns of the release's input that its measures read."""
     calls = release.exact.aggregations
     return {c for call in calls if call.argument is not None for c in columns_of(call.argument)}
@@ -108,21 +108,21 @@ def _answered(
 ) -> n.Aggregate | None:
     """Give the measures, from what the figure counts by its boundary, joined with the atoms that are left."""
     shape, atoms = statements.shape, figure.atoms
-    rest = shape.everything - atoms
-    if figure.boundary != shape.classes(atoms) & shape.classes(rest):
+    others = shape.everything - atoms
+    if figure.boundary != shape.classes(atoms) & shape.classes(others):
         return None  # a figure that agrees in less than all that it shares with the others
     group = _counts(release, statements, figure) or _sums(release, statements, figure)
     if group is None:
         return None
-    found, names = group
-    statements.done[(atoms, figure.boundary)] = found
-    while rest:
-        nearest = max(sorted(rest), key=lambda i: len(shape.touched[i] & found.classes.keys()))
-        found = statements.pair(found, statements.atom(nearest))
-        rest -= {nearest}
+    relation, names = group
+    statements.done[(atoms, figure.boundary)] = relation
+    while others:
+        nearest = max(sorted(others), key=lambda i: len(shape.touched[i] & relation.classes.keys()))
+        relation = statements.pair(relation, statements.atom(nearest))
+        others -= {nearest}
     calls = zip(release.exact.aggregations, names, strict=True)
     return n.Aggregate(
-        found.relation, (), tuple(n.Aggregation(c.name, "sum", column) for c, column in calls)
+        relation.relation, (), tuple(n.Aggregation(c.name, "sum", column) for c, column in calls)
     )
 
 
@@ -135,10 +135,10 @@ def _counts(release: MeasuredAggregate, statements: Statements, figure: Figure) 
     if any(call.argument is not None for call in release.exact.aggregations):
         return None
     root, below = statements.shape.roots(figure.atoms, figure.boundary)[0]
-    found = statements.hung(root, below)
-    if found.count is not None and found.count.type != t.INTEGER:
+    counted = statements.hung(root, below)
+    if counted.count is not None and counted.count.type != t.INTEGER:
         return None
-    group = statements.grouped(found, figure.boundary, whole=True)
+    group = statements.grouped(counted, figure.boundary, whole=True)
     assert group.count is not None, "grouped"
     return group, [group.count for _ in release.exact.aggregations]
 
@@ -148,18 +148,18 @@ def _sums(release: MeasuredAggregate, statements: Statements, figure: Figure) ->
     shape, outputs = statements.shape, dict(statements.shape.form.outputs)
     if not _follows_one(shape, figure.atoms):
         return None
-    calls, asked = release.exact.aggregations, _asked(release)
-    read = {column for name in asked for column in columns_of(outputs[name])}
-    if any(n.has_subquery(outputs[name]) for name in asked):
+    calls, measured = release.exact.aggregations, _columns_read(release)
+    read = {column for name in measured for column in columns_of(outputs[name])}
+    if any(n.has_subquery(outputs[name]) for name in measured):
         return None
     if any(shape.form.home[column] not in figure.atoms for column in read):
         return None
     rows = statements.joined(figure.atoms)
     name = statements.fresh()
-    values = {c: n.Named(f"{name}.value{i}", outputs[c]) for i, c in enumerate(sorted(asked))}
-    kept = {column.name: column for column in rows.classes.values()}
-    items = (*(n.Named(c, column) for c, column in kept.items()), *values.values())
-    found = replace(rows, relation=n.Project(rows.relation, items))
+    values = {c: n.Named(f"{name}.value{i}", outputs[c]) for i, c in enumerate(sorted(measured))}
+    columns_by_name = {column.name: column for column in rows.classes.values()}
+    items = (*(n.Named(c, column) for c, column in columns_by_name.items()), *values.values())
+    with_values = replace(rows, relation=n.Project(rows.relation, items))
     names: dict[str, n.Scalar] = {
         c: n.Column(value.name, type_of(value)) for c, value in values.items()
     }
@@ -171,7 +171,7 @@ def _sums(release: MeasuredAggregate, statements: Statements, figure: Figure) ->
         )
         for i, call in enumerate(calls)
     )
-    group = statements.grouped(found, figure.boundary, parts)
+    group = statements.grouped(with_values, figure.boundary, parts)
     return group, [n.Column(part.name, type_of(part)) for part in parts]
 
 

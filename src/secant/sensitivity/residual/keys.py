@@ -40,13 +40,13 @@ def grouping_of(release: MeasuredAggregate, shape: Shape) -> Grouping:
             "keys that are chosen privately have no smooth bound",
             "declare the values of the grouped columns",
         )
-    written = [_over_atoms(k.expression, shape) for k in release.exact.keys]
+    expressions = [_over_atoms(k.expression, shape) for k in release.exact.keys]
     types = tuple(type_of(k.expression) for k in release.exact.keys)
     keys: dict[int, tuple[n.Scalar, ...]] = {}
-    for place in sorted(shape.everything):
-        found = [_at(scalar, place, shape) for scalar in written]
-        if all(x is not None for x in found):
-            keys[place] = tuple(x for x in found if x is not None)
+    for index in sorted(shape.everything):
+        at_atom = [_at(scalar, index, shape) for scalar in expressions]
+        if all(x is not None for x in at_atom):
+            keys[index] = tuple(x for x in at_atom if x is not None)
     if shape.varying <= keys.keys():
         groups = max(_ways(shape, table, keys) for table in shape.tables)
         return Grouping(keys, types, groups, "each row tells its group")
@@ -57,26 +57,26 @@ def grouping_of(release: MeasuredAggregate, shape: Shape) -> Grouping:
             "one row can move every group, and their number is not known before",
             "group by a column of each protected table, or declare the values of the grouped columns",
         )
-    moved = max(1, release.listed_groups)
-    return Grouping(keys, types, moved, "one row can move every listed group")
+    changed = max(1, release.listed_groups)
+    return Grouping(keys, types, changed, "one row can move every listed group")
 
 
 def _over_atoms(key: n.Scalar, shape: Shape) -> n.Scalar:
     return substitute(key, dict(shape.form.outputs))
 
 
-def _at(scalar: n.Scalar, place: int, shape: Shape) -> n.Scalar | None:
+def _at(scalar: n.Scalar, index: int, shape: Shape) -> n.Scalar | None:
     """Write a key over the columns of one atom, by equalities that make values identical; None if it is not."""
     if n.has_subquery(scalar):
         return None
     form = shape.form
-    kinds = {f.name: f.type for f in fields_of(form.atoms[place].relation)}
+    kinds = {f.name: f.type for f in fields_of(form.atoms[index].relation)}
     names: dict[str, n.Scalar] = {}
     for column in columns_of(scalar):
-        if form.home[column] == place:
+        if form.home[column] == index:
             continue
         group = next((g for g in form.classes if column in g), frozenset())
-        own = sorted(c for c in group if form.home[c] == place)
+        own = sorted(c for c in group if form.home[c] == index)
         # Two reals can be equal and still differ, as zeros with a sign do.
         if not own or kinds[own[0]].kind == "DOUBLE":
             return None
@@ -89,14 +89,14 @@ def _at(scalar: n.Scalar, place: int, shape: Shape) -> n.Scalar | None:
 def _ways(shape: Shape, table: str, keys: dict[int, tuple[n.Scalar, ...]]) -> int:
     """Count the different ways in which copies of a table read the keys off one row."""
     ways: list[tuple[n.Scalar, ...]] = []
-    for place in shape.copies(table):
-        atom = shape.form.atoms[place]
+    for index in shape.copies(table):
+        atom = shape.form.atoms[index]
         mapped = {
-            c: n.Column(atom.origin.get(c, f"{place}.{c}"), f.type)
+            c: n.Column(atom.origin.get(c, f"{index}.{c}"), f.type)
             for f in fields_of(atom.relation)
             if (c := f.name)
         }
-        own = tuple(substitute(key, dict(mapped)) for key in keys[place])
-        if not any(all(map(same, own, known)) for known in ways):
+        own = tuple(substitute(key, dict(mapped)) for key in keys[index])
+        if not any(all(map(same, own, way)) for way in ways):
             ways.append(own)
     return len(ways)

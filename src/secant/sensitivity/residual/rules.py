@@ -65,7 +65,7 @@ class Residuals:
     figures: list[Figure] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)
     _labels: list[n.Relation] = field(default_factory=list)
-    _known: dict[int, int] = field(default_factory=dict)
+    _labels_by_atom: dict[int, int] = field(default_factory=dict)
 
     def growths(self) -> tuple[Growth, ...]:
         """Give what one row of each varying table can add."""
@@ -82,22 +82,22 @@ class Residuals:
         """Sum over the sets of copies that one row of the table can stand in for (residual.copies)."""
         shape = self.shape
         copies, paired = shape.copies(table), self._ordered_pair(table)
-        found = []
+        products = []
         for chosen in subsets(copies, 1):
             if paired is not None and paired in chosen:
                 continue  # counted with the other of the two (residual.order)
             if self._impossible(chosen):
                 continue
-            rest = shape.everything - chosen
+            remaining = shape.everything - chosen
             parts = [
                 part
-                for tied in shape.parts(rest)
+                for tied in shape.parts(remaining)
                 for part in self._split(
                     tied, shape.classes(tied) & shape.classes(shape.everything - tied)
                 )
             ]
-            found.append(tuple(self._grown(*part) for part in parts))
-        return tuple(found)
+            products.append(tuple(self._grown(*part) for part in parts))
+        return tuple(products)
 
     def _impossible(self, chosen: Atoms) -> bool:
         """Whether one row cannot stand for all these copies: it is not less than itself (residual.copies)."""
@@ -109,8 +109,8 @@ class Residuals:
                 continue
             left, right = part.left, part.right
             if isinstance(left, n.Column) and isinstance(right, n.Column):
-                known = left.name in base and base.get(left.name) == base.get(right.name)
-                if known and part.op in ("<", ">", "<>"):
+                equal = left.name in base and base.get(left.name) == base.get(right.name)
+                if equal and part.op in ("<", ">", "<>"):
                     return True
         return False
 
@@ -133,8 +133,8 @@ class Residuals:
                 if first == atoms or shape.determined(first, boundary, shape.likely) != first:
                     continue
                 halves = [(p, shape.classes(p) & boundary) for p in shape.parts(first)]
-                known = boundary | shape.classes(first)
-                halves += [(p, shape.classes(p) & known) for p in shape.parts(atoms - first)]
+                classes = boundary | shape.classes(first)
+                halves += [(p, shape.classes(p) & classes) for p in shape.parts(atoms - first)]
                 if all(self._manageable(*half) for half in halves):
                     for half in halves:
                         yield from self._split(*half)
@@ -143,16 +143,16 @@ class Residuals:
 
     def _one_by_one(self, atoms: Atoms, boundary: Classes) -> Iterator[tuple[Atoms, Classes]]:
         """Give single atoms, each after those that its key comes from: no join is needed to count them."""
-        shape, known = self.shape, boundary
+        shape, classes = self.shape, boundary
         while atoms:
-            atom = min(i for i in atoms if any(key <= known for key in shape.likely[i]))
-            yield frozenset((atom,)), shape.touched[atom] & known
+            atom = min(i for i in atoms if any(key <= classes for key in shape.likely[i]))
+            yield frozenset((atom,)), shape.touched[atom] & classes
             atoms -= {atom}
-            known |= shape.touched[atom]
+            classes |= shape.touched[atom]
 
-    def _after(self, rest: Atoms, known: Classes) -> Iterator[tuple[Atoms, Classes]]:
-        for part in self.shape.parts(rest):
-            yield from self._split(part, self.shape.classes(part) & known)
+    def _after(self, atoms: Atoms, classes: Classes) -> Iterator[tuple[Atoms, Classes]]:
+        for part in self.shape.parts(atoms):
+            yield from self._split(part, self.shape.classes(part) & classes)
 
     def _manageable(self, atoms: Atoms, boundary: Classes) -> bool:
         return all(
@@ -211,16 +211,16 @@ class Residuals:
             return atoms, boundary
         if len(atoms) > _MOST_PERMUTED:
             # One likely order instead of all: what is written the same is the same anyway.
-            alone = {i: self._written((i,), boundary) for i in atoms}
-            return self._written(tuple(sorted(atoms, key=lambda i: (alone[i], i))), boundary)
-        return min(self._written(order, boundary) for order in permutations(sorted(atoms)))
+            alone = {i: self._order_key((i,), boundary) for i in atoms}
+            return self._order_key(tuple(sorted(atoms, key=lambda i: (alone[i], i))), boundary)
+        return min(self._order_key(order, boundary) for order in permutations(sorted(atoms)))
 
     def _has_origins(self, atoms: Atoms) -> bool:
         form = self.shape.form
         columns = [c for group in form.classes for c in group if form.home[c] in atoms]
         return all(c in form.atoms[form.home[c]].origin for c in columns)
 
-    def _written(self, order: Sequence[int], boundary: Classes) -> tuple[object, ...]:
+    def _order_key(self, order: Sequence[int], boundary: Classes) -> tuple[object, ...]:
         form = self.shape.form
         labels = tuple(self._label(i) for i in order)
         ties = []
@@ -234,16 +234,16 @@ class Residuals:
                 ties.append((number in boundary, tuple(columns)))
         return labels, tuple(sorted(ties))
 
-    def _label(self, place: int) -> int:
+    def _label(self, index: int) -> int:
         """Number relations that say the same under any alias."""
-        if place not in self._known:
-            relation = under_alias(self.shape.form.atoms[place].relation, "copy")
-            found = (i for i, known in enumerate(self._labels) if same(known, relation))
-            number = next(found, len(self._labels))
+        if index not in self._labels_by_atom:
+            relation = under_alias(self.shape.form.atoms[index].relation, "copy")
+            labels = (i for i, labeled in enumerate(self._labels) if same(labeled, relation))
+            number = next(labels, len(self._labels))
             if number == len(self._labels):
                 self._labels.append(relation)
-            self._known[place] = number
-        return self._known[place]
+            self._labels_by_atom[index] = number
+        return self._labels_by_atom[index]
 
     # ── two ordered copies ───────────────────────────────────────────────────────────────────────
 
@@ -293,7 +293,7 @@ def polynomial(growth: Growth, tables: int, values: Sequence[int]) -> Polynomial
     """Put measured figures into what one row of a table can add."""
     total: Polynomial = {}
     for product in growth.products:
-        found: Polynomial = {(0,) * tables: 1}
+        terms: Polynomial = {(0,) * tables: 1}
         for part in product:
             grown: Polynomial = {}
             for term in part:
@@ -301,16 +301,16 @@ def polynomial(growth: Growth, tables: int, values: Sequence[int]) -> Polynomial
                 for number in term.figures:
                     amount *= values[number]
                 grown[term.powers] = grown.get(term.powers, 0) + amount
-            found = _multiplied(found, grown)
-        for powers, amount in found.items():
+            terms = _multiplied(terms, grown)
+        for powers, amount in terms.items():
             total[powers] = total.get(powers, 0) + amount
     return total
 
 
 def _multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
-    found: Polynomial = {}
+    terms: Polynomial = {}
     for a, x in left.items():
         for b, y in right.items():
             powers = tuple(i + j for i, j in zip(a, b, strict=True))
-            found[powers] = found.get(powers, 0) + x * y
-    return found
+            terms[powers] = terms.get(powers, 0) + x * y
+    return terms

@@ -64,13 +64,13 @@ class Shape:
         """Split atoms where no class and no condition ties them."""
         ties = [self._touching(c) & atoms for c in range(len(self.form.classes))]
         ties += [c.atoms for c in self.form.conditions if c.atoms <= atoms]
-        found: list[Atoms] = [frozenset((i,)) for i in sorted(atoms)]
+        parts: list[Atoms] = [frozenset((i,)) for i in sorted(atoms)]
         for tie in ties:
-            met = [part for part in found if part & tie]
+            met = [part for part in parts if part & tie]
             if len(met) > 1:
-                found = [part for part in found if part not in met]
-                found.append(frozenset().union(*met))
-        return sorted(found, key=sorted)
+                parts = [part for part in parts if part not in met]
+                parts.append(frozenset().union(*met))
+        return sorted(parts, key=sorted)
 
     def _touching(self, group: int) -> Atoms:
         return frozenset(i for i in self.everything if group in self.touched[i])
@@ -79,27 +79,27 @@ class Shape:
         self, atoms: Atoms, boundary: Classes, keys: tuple[tuple[Classes, ...], ...]
     ) -> Atoms:
         """Give the atoms whose row is the only one that fits, one after the other, once the boundary is fixed."""
-        found: Atoms = frozenset()
-        known = boundary
+        determined: Atoms = frozenset()
+        classes = boundary
         while True:
-            more = [i for i in atoms - found if any(key <= known for key in keys[i])]
+            more = [i for i in atoms - determined if any(key <= classes for key in keys[i])]
             if not more:
-                return found
-            found |= {more[0]}
-            known |= self.touched[more[0]]
+                return determined
+            determined |= {more[0]}
+            classes |= self.touched[more[0]]
 
     def roots(
         self, atoms: Atoms, boundary: Classes
     ) -> list[tuple[int, list[tuple[Atoms, Classes]]]]:
         """Give every atom with what hangs on it and over which classes, those with least to carry first."""
-        found = []
+        roots = []
         for root in sorted(atoms):
             below = [
                 (part, self.classes(part) & (boundary | self.touched[root]))
                 for part in self.parts(atoms - {root})
             ]
-            found.append((root, below))
-        return sorted(found, key=lambda r: sum(len(classes) for _, classes in r[1]))
+            roots.append((root, below))
+        return sorted(roots, key=lambda r: sum(len(classes) for _, classes in r[1]))
 
     def cheap(self, atoms: Atoms, boundary: Classes) -> bool:
         """Whether group counts can be computed, from one root, by joins that do not grow."""
@@ -125,31 +125,31 @@ class Shape:
 
 def shape_of(form: Conjunctive, facts: Facts) -> Shape:
     """Number the classes, and find the keys of every atom among them."""
-    place = {c: number for number, group in enumerate(form.classes) for c in group}
+    class_of = {c: number for number, group in enumerate(form.classes) for c in group}
     touched = tuple(
-        frozenset(place[c] for c, home in form.home.items() if home == i and c in place)
+        frozenset(class_of[c] for c, home in form.home.items() if home == i and c in class_of)
         for i in range(len(form.atoms))
     )
 
-    kept: list[tuple[Classes, ...]] = []
+    sure_keys: list[tuple[Classes, ...]] = []
     likely: list[tuple[Classes, ...]] = []
     claims: set[Key] = set()
     for atom in form.atoms:
-        at = {base: place[c] for c, base in atom.origin.items() if c in place}
+        at = {base: class_of[c] for c, base in atom.origin.items() if c in class_of}
         sure: list[Classes] = []
         others: list[Classes] = []
         for key in facts.keys(atom.table) if atom.table is not None else ():
             if all(c in at for c in key.columns):
-                held = frozenset(at[c] for c in key.columns)
+                classes = frozenset(at[c] for c in key.columns)
                 # Where rows stay, a key that is checked before the release holds in every neighbor, too.
                 holds = key.holds_unseen if atom.varying else key.holds
-                (sure if holds else others).append(held)
+                (sure if holds else others).append(classes)
                 claims.update(key.claims if holds else ())
-        if atom.key and atom.key <= place.keys():
-            sure.append(frozenset(place[c] for c in atom.key))
-        kept.append(tuple(sure))
+        if atom.key and atom.key <= class_of.keys():
+            sure.append(frozenset(class_of[c] for c in atom.key))
+        sure_keys.append(tuple(sure))
         likely.append((*sure, *others))
-    return Shape(form, touched, tuple(kept), tuple(likely), frozenset(claims))
+    return Shape(form, touched, tuple(sure_keys), tuple(likely), frozenset(claims))
 
 
 def subsets(items: tuple[int, ...], least: int = 0) -> list[Atoms]:

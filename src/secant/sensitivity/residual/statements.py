@@ -56,10 +56,10 @@ class Statements:
     @cached_property
     def _prefix(self) -> str:
         """What no column of an atom begins with: people choose aliases as they like."""
-        found = "part"
-        while any(name.lower().startswith(found) for name in self.shape.form.home):
-            found += "_"
-        return found
+        prefix = "part"
+        while any(name.lower().startswith(prefix) for name in self.shape.form.home):
+            prefix += "_"
+        return prefix
 
     def keyed(self, figure: Figure) -> bool:
         """Whether a figure is measured for each group by itself."""
@@ -93,11 +93,11 @@ class Statements:
         """Number rows that hardly ever agree: the last number is the count, and sorting beats one group for each."""
         if not self.ranks(figure) or (figure.atoms, figure.boundary) in self.done:
             return None
-        (place,) = figure.atoms
-        found = self.atom(place)
-        own = [found.classes[c] for c in sorted(figure.boundary)]
+        (index,) = figure.atoms
+        counted = self.atom(index)
+        own = [counted.classes[c] for c in sorted(figure.boundary)]
         # The columns of the boundary alone: whatever else a row holds would be sorted, too.
-        rows = n.Project(found.relation, tuple(n.Named(c.name, c) for c in own))
+        rows = n.Project(counted.relation, tuple(n.Named(c.name, c) for c in own))
         number = n.WindowCall(f"{self.fresh()}.number", "row_number", (), tuple(own), ())
         relation = n.Window(rows, (number,))
         return Counted(relation, {}, (), n.Column(number.name, type_of(number)))
@@ -106,42 +106,42 @@ class Statements:
         """Whether the rows of a figure are numbered: those of one atom that a declared key tells apart."""
         if not self.numbered or self.keys or len(figure.atoms) > 1:
             return False
-        (place,) = figure.atoms
-        return any(key <= figure.boundary for key in self.shape.likely[place])
+        (index,) = figure.atoms
+        return any(key <= figure.boundary for key in self.shape.likely[index])
 
     def read_once(self, atoms: Atoms, read: frozenset[str]) -> Counted:
         """Let all that asks for some atoms, joined, read them from one place.
 
         What is kept is the classes by which the others are joined, and the columns that are named.
         """
-        found = self.joined(atoms)
+        counted = self.joined(atoms)
         shared = self.shape.classes(self.shape.everything - atoms)
-        classes = {number: c for number, c in found.classes.items() if number in shared}
-        kinds = {f.name: f.type for f in fields_of(found.relation)}
+        classes = {number: c for number, c in counted.classes.items() if number in shared}
+        kinds = {f.name: f.type for f in fields_of(counted.relation)}
         names = {c.name for c in classes.values()} | (kinds.keys() & read)
         items = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(names))
-        relation = n.Project(found.relation, items)
-        self.once[atoms] = replace(found, relation=relation, classes=classes)
+        relation = n.Project(counted.relation, items)
+        self.once[atoms] = replace(counted, relation=relation, classes=classes)
         return self.once[atoms]
 
     def counted(self, atoms: Atoms, boundary: Classes) -> Counted:
         """Count the combinations of rows of some atoms for each value of the boundary (residual.figures)."""
-        place = (atoms, boundary)
-        if place not in self.done:
+        key = (atoms, boundary)
+        if key not in self.done:
             if self.shape.conditions(atoms):
-                found = self.joined(atoms)
+                counted = self.joined(atoms)
             else:
                 root, below = self.shape.roots(atoms, boundary)[0]
-                found = self.hung(root, below)
-            self.done[place] = self.grouped(found, boundary)
-        return self.done[place]
+                counted = self.hung(root, below)
+            self.done[key] = self.grouped(counted, boundary)
+        return self.done[key]
 
     def hung(self, root: int, below: list[tuple[Atoms, Classes]]) -> Counted:
         """Join an atom with the counts of what hangs on it."""
-        found = self.atom(root)
+        counted = self.atom(root)
         for part, over in below:
-            found = self.pair(found, self._message(root, part, over))
-        return found
+            counted = self.pair(counted, self._message(root, part, over))
+        return counted
 
     def _message(self, root: int, part: Atoms, over: Classes) -> Counted:
         """Count what hangs on an atom; rows that are probably different anyway stay as they are."""
@@ -149,8 +149,8 @@ class Statements:
             (atom,) = part
             if any(key <= over for key in self.shape.likely[atom]):
                 return self.atom(atom)
-        known = over & self.shape.touched[root]
-        if self.numbered and self.shape.determined(part, known, self.shape.likely) == part:
+        classes = over & self.shape.touched[root]
+        if self.numbered and self.shape.determined(part, classes, self.shape.likely) == part:
             return self.joined(part)
         return self.counted(part, over)
 
@@ -159,9 +159,9 @@ class Statements:
         order = sorted(atoms)
         begun = max((o for o in self.once if o <= atoms), key=len, default=frozenset[int]())
         if len(begun) > 1:
-            found, seen = self.once[begun], set(begun)
+            counted, seen = self.once[begun], set(begun)
         else:
-            found, seen = self.atom(order[0]), {order[0]}
+            counted, seen = self.atom(order[0]), {order[0]}
         tested: set[int] = set()
         while len(seen) < len(atoms):
             waiting = [i for i in order if i not in seen]
@@ -174,33 +174,33 @@ class Statements:
                 if c.atoms and c.atoms <= seen and number not in tested
             ]
             tested |= {number for number, _ in ready}
-            found = self.pair(found, self.atom(nearest), tuple(c for _, c in ready))
-        return found
+            counted = self.pair(counted, self.atom(nearest), tuple(c for _, c in ready))
+        return counted
 
-    def atom(self, place: int) -> Counted:
+    def atom(self, index: int) -> Counted:
         """Give the rows of an atom that can match: a NULL matches nothing."""
-        if frozenset((place,)) in self.once:
-            return self.once[frozenset((place,))]
-        atom = self.shape.form.atoms[place]
+        if frozenset((index,)) in self.once:
+            return self.once[frozenset((index,))]
+        atom = self.shape.form.atoms[index]
         relation = _copied(atom.relation)
         kinds = {f.name: f.type for f in fields_of(relation)}
         columns = {
             number: n.Column(name, kinds[name])
             for number, group in enumerate(self.shape.form.classes)
             for name in sorted(group, reverse=True)
-            if self.shape.form.home[name] == place
+            if self.shape.form.home[name] == index
         }
         there = tuple(n.Not(n.IsNull(c)) for c in columns.values())
         predicate = n.conjunction(there)
         if predicate is not None:
             relation = n.Filter(relation, predicate)
         keys: tuple[n.Column, ...] = ()
-        if place in self.keys:
+        if index in self.keys:
             name = self.fresh()
-            named = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(self.keys[place])]
+            named = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(self.keys[index])]
             read = {c.name for c in columns.values()} | self._tested
-            kept = [n.Named(f, n.Column(f, kind)) for f, kind in kinds.items() if f in read]
-            relation = n.Project(relation, (*kept, *named))
+            stored = [n.Named(f, n.Column(f, kind)) for f, kind in kinds.items() if f in read]
+            relation = n.Project(relation, (*stored, *named))
             keys = tuple(n.Column(k.name, type_of(k.expression)) for k in named)
         return Counted(relation, columns, keys, None)
 
@@ -217,15 +217,15 @@ class Statements:
         if left.count is not None and right.count is not None:
             name = f"{self.fresh()}.count"
             product = n.Arithmetic("*", _double(left.count), _double(right.count))
-            kept = [*left.classes.values(), *right.classes.values(), *left.keys, *right.keys]
-            items = [n.Named(c.name, c) for c in kept]
+            columns = [*left.classes.values(), *right.classes.values(), *left.keys, *right.keys]
+            items = [n.Named(c.name, c) for c in columns]
             relation = n.Project(relation, (*items, n.Named(name, product)))
             count = n.Column(name, t.DOUBLE)
         return Counted(relation, {**right.classes, **left.classes}, left.keys or right.keys, count)
 
     def grouped(
         self,
-        found: Counted,
+        counted: Counted,
         over: Classes,
         beside: tuple[n.Aggregation, ...] = (),
         *,
@@ -236,16 +236,16 @@ class Statements:
         Counts that are whole numbers stay so where somebody reads more than the largest of them off.
         """
         name = self.fresh()
-        keys = [n.Named(f"{name}.class{c}", found.classes[c]) for c in sorted(over)]
-        own = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(found.keys)]
-        if found.count is None:
+        keys = [n.Named(f"{name}.class{c}", counted.classes[c]) for c in sorted(over)]
+        own = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(counted.keys)]
+        if counted.count is None:
             call = n.Aggregation(f"{name}.count", "count", None)
         else:
-            summed = found.count if whole else _double(found.count)
+            summed = counted.count if whole else _double(counted.count)
             call = n.Aggregation(f"{name}.count", "sum", summed)
-        relation = n.Aggregate(found.relation, (*keys, *own), (call, *beside))
+        relation = n.Aggregate(counted.relation, (*keys, *own), (call, *beside))
         classes = {
-            c: n.Column(k.name, found.classes[c].type)
+            c: n.Column(k.name, counted.classes[c].type)
             for c, k in zip(sorted(over), keys, strict=True)
         }
         columns = tuple(n.Column(k.name, type_of(k.expression)) for k in own)

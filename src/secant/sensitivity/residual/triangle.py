@@ -64,10 +64,10 @@ def triangle_of(shape: Shape, keys: tuple[Key, ...]) -> Triangle | None:
         return None
     claims: set[Key] = set()
     for side in sides:
-        held = _once(side, keys)
-        if held is None:
+        key = _once(side, keys)
+        if key is None:
             return None
-        claims.update(held)
+        claims.update(key)
     orders = [o for side in sides for part in side.orders for o in _order(part, shape)]
     orders += [o for c in shape.form.conditions for o in _order(c.scalar, shape)]
     allowed = {
@@ -94,14 +94,14 @@ def _sides(shape: Shape) -> tuple[_Side, ...] | None:
         return None
     if len(shape.varying) != 3 or any(len(group) != 2 for group in form.classes):
         return None
-    found: list[_Side] = []
+    sides: list[_Side] = []
     bases: set[tuple[str | None, ...]] = set()
-    for place, atom in enumerate(form.atoms):
+    for index, atom in enumerate(form.atoms):
         own = [
             (atom.origin.get(c), number, c)
             for number, group in enumerate(form.classes)
             for c in group
-            if form.home[c] == place
+            if form.home[c] == index
         ]
         if len(own) != 2 or any(base is None for base, _, _ in own):
             return None
@@ -109,11 +109,11 @@ def _sides(shape: Shape) -> tuple[_Side, ...] | None:
         kinds = {f.name: f.type for f in fields_of(atom.relation)}
         ends = (n.Column(own[0][2], kinds[own[0][2]]), n.Column(own[1][2], kinds[own[1][2]]))
         bases.add((own[0][0], own[1][0]))
-        found.append(_peeled(atom, ends, (own[0][1], own[1][1])))
-    cores = [under_alias(side.core, "copy") for side in found]
+        sides.append(_peeled(atom, ends, (own[0][1], own[1][1])))
+    cores = [under_alias(side.core, "copy") for side in sides]
     alike = all(same(cores[0], core) for core in cores[1:])
-    pairs = {frozenset(side.classes) for side in found}
-    return tuple(found) if len(bases) == 1 and alike and len(pairs) == 3 else None
+    pairs = {frozenset(side.classes) for side in sides}
+    return tuple(sides) if len(bases) == 1 and alike and len(pairs) == 3 else None
 
 
 def _peeled(atom: Atom, ends: tuple[n.Column, n.Column], classes: tuple[int, int]) -> _Side:
@@ -175,9 +175,9 @@ def _order(part: n.Scalar, shape: Shape) -> Iterator[Order]:
     left, right = part.left, part.right
     if not isinstance(left, n.Column) or not isinstance(right, n.Column):
         return
-    place = {c: number for number, group in enumerate(shape.form.classes) for c in group}
-    if left.type == right.type and left.name in place and right.name in place:
-        yield part.op, place[left.name], place[right.name]
+    class_of = {c: number for number, group in enumerate(shape.form.classes) for c in group}
+    if left.type == right.type and left.name in class_of and right.name in class_of:
+        yield part.op, class_of[left.name], class_of[right.name]
 
 
 def _placed(side: _Side, one: int, two: int, three: int) -> tuple[int, ...]:
@@ -211,12 +211,12 @@ def _shared_neighbors(
 ) -> n.Relation:
     """Give the largest number of nodes that two nodes are both joined to by such rows."""
     op = "<>" if len(ways) == 2 else "<" if True in ways else ">"
-    kept = n.Filter(rows, n.Compare(op, *ends))
+    filtered = n.Filter(rows, n.Compare(op, *ends))
     kind = ends[0].type
     fields = (n.Field("edge.near", kind), n.Field("edge.far", kind))
 
     def directed(near: n.Column, far: n.Column, name: str) -> n.Relation:
-        return n.Project(kept, (n.Named(f"{name}.near", near), n.Named(f"{name}.far", far)))
+        return n.Project(filtered, (n.Named(f"{name}.near", near), n.Named(f"{name}.far", far)))
 
     # Each edge once from either end; stored in both directions it is still one edge.
     both = n.Union(

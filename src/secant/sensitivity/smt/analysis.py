@@ -75,12 +75,12 @@ class SmtAnalysis:
         for measure, call in zip(release.measures, exact.aggregations, strict=True):
             changed, step = work.values(exact, call) if call.distinct else (rows, differ)
             if work.swaps(exact):
-                rule, value, words = replaced_bound(call, changed // 2, False, measure.step)
+                rule, value, description = replaced_bound(call, changed // 2, False, measure.step)
             else:
-                rule, value, words = measure_bound(call, changed, changed, None, measure.step)
+                rule, value, description = measure_bound(call, changed, changed, None, measure.step)
             bounds[measure.column] = GlobalBound(value)
-            told = f"moves by at most {amount(value * measure.step)}"
-            steps.append(Step(rule, f"{measure.words}: {words}", told, (step,)))
+            value_text = f"moves by at most {amount(value * measure.step)}"
+            steps.append(Step(rule, f"{measure.words}: {description}", value_text, (step,)))
             groups += 0 if by_rows else changed  # a group that differs has a row that does
             most = max(most, changed)
             if call.name == release.selector:
@@ -105,10 +105,10 @@ def obligations(
 ) -> str:
     """Write what a solver must find impossible for the bounds of all releases to hold, one after the other."""
     try:
-        found = [smt_lib(Request(r, facts, p), rows) for r in releases for p in protections]
+        problems = [smt_lib(Request(r, facts, p), rows) for r in releases for p in protections]
     except CannotBound as verdict:
         raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
-    return "(reset)\n".join(found)
+    return "(reset)\n".join(problems)
 
 
 def smt_lib(request: Request, rows: int | None = None, *, seconds: float = SECONDS) -> str:
@@ -128,17 +128,17 @@ def smt_lib(request: Request, rows: int | None = None, *, seconds: float = SECON
     for table in work.tables(relation):
         language = Language(z3, f"{table}: ", shared.context, texts=shared.texts)
         encoder = Encoder(language, table, work.keys)
-        wanted = Search(encoder, relation)
+        target = Search(encoder, relation)
         for number in range(rows):
             if not encoder.allowance.writes(relation, number):
                 raise UsageError("USE-001", "so many rows make the obligation too long")
-            wanted.grow()
+            target.grow()
         flags = [language.named_flag(x) for x in sorted(work.labels(relation))]
-        cases.append(language.all_of([*flags, *wanted.facts]))
+        cases.append(language.all_of([*flags, *target.facts]))
     solver = solver_of(Encoder(shared, "", work.keys))
     solver.add(shared.any_of(cases))
-    words = f"; Can one protected row change {rows} rows? unsat: no, at most {rows - 1}.\n"
-    return words + str(solver.to_smt2())
+    comment = f"; Can one protected row change {rows} rows? unsat: no, at most {rows - 1}.\n"
+    return comment + str(solver.to_smt2())
 
 
 @dataclass
@@ -165,9 +165,9 @@ class _Proofs:
     def values(self, exact: n.Aggregate, call: n.Aggregation) -> tuple[int, Step]:
         """Give how many values of an argument come or go, all groups together: count(DISTINCT x) counts them."""
         assert call.argument is not None, "DISTINCT stands before an argument"
-        known = n.Filter(exact.input, n.Not(n.IsNull(call.argument)))
+        filtered = n.Filter(exact.input, n.Not(n.IsNull(call.argument)))
         items = (*exact.keys, n.Named("value of " + call.name, call.argument))
-        self.counted = n.Distinct(n.Project(known, items))
+        self.counted = n.Distinct(n.Project(filtered, items))
         return self.changed(self.counted)
 
     def changed(self, relation: n.Relation) -> tuple[int, Step]:
@@ -182,11 +182,13 @@ class _Proofs:
         """Give how many rows differ if one row of one table is taken out or put in, at most."""
         rows, proved = 0, []
         for table in self.tables(relation):
-            found, step = self._without(relation, table)
-            rows = max(rows, found)
+            changed, step = self._without(relation, table)
+            rows = max(rows, changed)
             proved.append(step)
-        words = "the worst of all protected tables" if proved else "no protected table is read"
-        return rows, Step("smt.rows", words, _differ(rows), tuple(proved))
+        description = (
+            "the worst of all protected tables" if proved else "no protected table is read"
+        )
+        return rows, Step("smt.rows", description, _differ(rows), tuple(proved))
 
     def _without(self, relation: n.Relation, table: str) -> tuple[int, Step]:
         """Take a row out of one table: precisely, and if that takes too long one use of it after another."""
@@ -206,10 +208,10 @@ class _Proofs:
                     "join on a key that the engine keeps, or protect units with limits",
                 )
             verdict = search(self._encoder(relation, table), relation, labels, self.most, half)
-        words = f"a row of {table} is taken out"
+        description = f"a row of {table} is taken out"
         if verdict.state == "unknown" and len(encoder.uses) > 1:
             verdict = self._copy_by_copy(relation, table, len(encoder.uses), labels)
-            words = (
+            description = (
                 f"a row of {table} is taken out, one use of the table after another (smt.copies)"
             )
         if verdict.state == "large":
@@ -233,8 +235,10 @@ class _Proofs:
             for label in sorted(verdict.used)
             if label.startswith(_ASSUMED)
         )
-        told = f"there is no database where {rows_differ(verdict.rows + 1)}"
-        return verdict.rows, Step("smt.rows", f"{words}: {told}", _differ(verdict.rows), assumed)
+        value = f"there is no database where {rows_differ(verdict.rows + 1)}"
+        return verdict.rows, Step(
+            "smt.rows", f"{description}: {value}", _differ(verdict.rows), assumed
+        )
 
     def _encoder(self, relation: n.Relation, table: str, copy: int | None = None) -> Encoder:
         language = Language(load(relation))
@@ -247,10 +251,10 @@ class _Proofs:
         rows, used = 0, frozenset[str]()
         for use in range(uses):
             encoder = self._encoder(relation, table, use)
-            found = search(encoder, relation, labels, self.most, self.deadline)
-            if found.state != "bounded":
+            verdict = search(encoder, relation, labels, self.most, self.deadline)
+            if verdict.state != "bounded":
                 return Verdict("unknown")
-            rows, used = rows + found.rows, used | found.used
+            rows, used = rows + verdict.rows, used | verdict.used
         return Verdict("bounded", rows, used)
 
     # keys
@@ -262,8 +266,8 @@ class _Proofs:
 
     def keys(self, table: str) -> tuple[EncodedKey, ...]:
         """Give the keys that proofs may use (smt.key)."""
-        known = self.request.catalog.table(table)
-        kinds = {name.lower(): kind.kind for name, kind in known.columns} if known else {}
+        stored = self.request.catalog.table(table)
+        kinds = {name.lower(): kind.kind for name, kind in stored.columns} if stored else {}
         return tuple(
             EncodedKey(tuple((c, kinds[c]) for c in key.columns), _label(key))
             for key in self.request.facts.keys(table)
@@ -273,8 +277,8 @@ class _Proofs:
     def claims(self) -> tuple[Key, ...]:
         """Give the keys that the proofs use and the engine does not keep."""
         tables = tables_read(*self.request.release.aggregates)
-        known = (key for table in tables for key in self.request.facts.keys(table))
-        return in_order({key for key in known if _label(key) in self.used})
+        keys = (key for table in tables for key in self.request.facts.keys(table))
+        return in_order({key for key in keys if _label(key) in self.used})
 
 
 _CHECKED, _ASSUMED = "public key ", "declared key "

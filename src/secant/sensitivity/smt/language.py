@@ -145,25 +145,25 @@ class Language:
 
     def column(self, table: str, column: str, kind: str, row: Expression) -> Value:
         """Give what a row of a table holds."""
-        held = self.function(f"{table}.{column}", ("INTEGER",), kind)(row)
+        term = self.function(f"{table}.{column}", ("INTEGER",), kind)(row)
         null = self.function(f"{table}.{column}.null", ("INTEGER",), "BOOLEAN")(row)
-        return Value(kind, held, null)
+        return Value(kind, term, null)
 
     def opaque(self, name: str, arguments: Sequence[Value], result: str) -> Value:
         """Give the value of a function of which nothing is known but that it is one."""
         if any(a.kind in MANY_FACES for a in arguments):
             return self.fresh(name, result)
-        given: list[Expression] = []
+        values: list[Expression] = []
         for argument in arguments:
-            given += [self._settled(argument), argument.null]
-        if not given:
-            given = [self.number(0)]
+            values += [self._settled(argument), argument.null]
+        if not values:
+            values = [self.number(0)]
             kinds = ["INTEGER"]
         else:
             kinds = [k for a in arguments for k in (a.kind, "BOOLEAN")]
-        found = self.function(name, kinds, result)(*given)
-        null = self.function(f"{name}.null", kinds, "BOOLEAN")(*given)
-        return Value(result, found, null)
+        term = self.function(name, kinds, result)(*values)
+        null = self.function(f"{name}.null", kinds, "BOOLEAN")(*values)
+        return Value(result, term, null)
 
     def _settled(self, value: Value) -> Expression:
         """A NULL is one value, whatever its term says."""
@@ -191,7 +191,7 @@ class Language:
         if isinstance(value, bool):
             return self.truth(value)
         if isinstance(value, str):
-            return self._real(self._place_of(value))
+            return self._real(self._number_of(value))
         if isinstance(value, float):
             if math.isfinite(value):
                 return self._real(Fraction(value))
@@ -199,17 +199,17 @@ class Language:
             return self._real(Fraction(beyond))
         if isinstance(value, Decimal):
             return self._real(Fraction(value))
-        place = _whole(value)
-        return self.number(place) if kind in _WHOLE else self._real(Fraction(place))
+        number = _whole(value)
+        return self.number(number) if kind in _WHOLE else self._real(Fraction(number))
 
     def _real(self, value: Fraction) -> Expression:
         return self.z3.RealVal(f"{value.numerator}/{value.denominator}", self.context)
 
-    def _place_of(self, text: str) -> Fraction:
+    def _number_of(self, text: str) -> Fraction:
         """Put a text between its neighbors: the texts are a countable order, so there is analysis."""
         if text not in self.texts:
-            below = [p for known, p in self.texts.items() if v.order_key(known) < v.order_key(text)]
-            above = [p for known, p in self.texts.items() if v.order_key(known) > v.order_key(text)]
+            below = [p for other, p in self.texts.items() if v.order_key(other) < v.order_key(text)]
+            above = [p for other, p in self.texts.items() if v.order_key(other) > v.order_key(text)]
             if below and above:
                 self.texts[text] = (max(below) + min(above)) / 2
             else:
@@ -284,12 +284,12 @@ def _whole(value: object) -> int:
     return days * v.MICROSECONDS_PER_DAY + microseconds
 
 
-def shown(kind: str, place: object, texts: dict[Fraction, str]) -> str:
+def shown(kind: str, number: object, texts: dict[Fraction, str]) -> str:
     """Write what a solver chose for a value; texts that the query does not name get numbers."""
     if kind == "TEXT":
-        found = Fraction(str(place))
-        return f"'{texts[found]}'" if found in texts else f"text {found}"
+        fraction = Fraction(str(number))
+        return f"'{texts[fraction]}'" if fraction in texts else f"text {fraction}"
     if kind == "DATE":
-        day = v.date_of(int(str(place)))
-        return str(place) if day is None else day.isoformat()
-    return str(place).lower() if kind == "BOOLEAN" else str(place)
+        day = v.date_of(int(str(number)))
+        return str(number) if day is None else day.isoformat()
+    return str(number).lower() if kind == "BOOLEAN" else str(number)

@@ -85,7 +85,7 @@ def apart(language: Language, a: Mark, b: Mark) -> Expression:
 
 def no_later(language: Language, a: Sequence[Expression], b: Sequence[Expression]) -> Expression:
     """Say that one occurrence is not after another one: the order in which they are found is ours (smt.rows)."""
-    found = language.truth(True)
+    later = language.truth(True)
     for x, y in zip(reversed(a), reversed(b), strict=True):
-        found = language.any_of([x < y, language.all_of([x == y, found])])
-    return found
+        later = language.any_of([x < y, language.all_of([x == y, later])])
+    return later

@@ -82,13 +82,13 @@ def _of_scans(
         copied = {s.alias: s for s in scans if s is not use}
         while True:
             free = classes.free(frozenset(copied))
-            held = {a: s for a, s in copied.items() if _loose(encoder, s, free)}
-            if held == copied:
+            remaining = {a: s for a, s in copied.items() if _loose(encoder, s, free)}
+            if remaining == copied:
                 break
-            copied = held
+            copied = remaining
         if told_apart is not None:
-            written = [region.expand(x) for x in told_apart]
-            if not any(isinstance(x, n.Column) and x.name in free for x in written):
+            conditions = [region.expand(x) for x in told_apart]
+            if not any(isinstance(x, n.Column) and x.name in free for x in conditions):
                 continue
         if copied:
             yield Pump(relation, use.alias, frozenset(copied))

@@ -24,7 +24,7 @@ from secant.sensitivity.smt.language import MANY_FACES, Expression, Language, Va
 from secant.sensitivity.smt.marks import Branch, Each, Mark, Outputs, Padding, Rows, Some
 from secant.sensitivity.smt.scalars import Scope
 
-MOST_WRITTEN = 64
+MOST_SERIALIZED = 64
 """Public constants of more rows than this are read as a table of that many unknown rows."""
 
 
@@ -99,11 +99,11 @@ class Encoder:
         return self.table in tables_read(relation)
 
     def item(
-        self, relation: n.Relation, path: str = "", wanted: frozenset[str] | None = None
+        self, relation: n.Relation, path: str = "", columns: frozenset[str] | None = None
     ) -> Item:
         """Give a new occurrence of a row of the relation, with the wanted columns."""
-        if wanted is None:
-            wanted = _names(relation)
+        if columns is None:
+            columns = _names(relation)
         rule = RELATIONS.find(relation)
         if rule is None:
             word = type(relation).__name__
@@ -116,8 +116,8 @@ class Encoder:
                     "a subquery looks at protected rows",
                     "join on a key instead of using a subquery",
                 )
-        found: Item = rule(self, relation, path, wanted)
-        return found
+        item: Item = rule(self, relation, path, columns)
+        return item
 
     def scope(self, columns: Mapping[str, Value]) -> Scope:
         """Give the place of expressions over these columns."""
@@ -128,12 +128,12 @@ class Encoder:
         facts = []
         language = self.language
         for key in self.keys(table):
-            held = [language.column(space, name, kind, row) for name, kind in key.columns]
+            values = [language.column(space, name, kind, row) for name, kind in key.columns]
             name = "row of " + space + " by " + ", ".join(name for name, _ in key.columns)
-            back = language.function(name, [value.kind for value in held], "INTEGER")
+            back = language.function(name, [value.kind for value in values], "INTEGER")
             used = [language.named_flag(key.label)] if key.label else []
-            known = language.all_of([*used, *(language.no(value.null) for value in held)])
-            facts.append(language.z3.Implies(known, back(*(x.term for x in held)) == row))
+            condition = language.all_of([*used, *(language.no(value.null) for value in values)])
+            facts.append(language.z3.Implies(condition, back(*(x.term for x in values)) == row))
         return facts
 
 
@@ -142,7 +142,7 @@ rule = RELATIONS.rule
 
 
 @rule(n.Scan, id="smt.scan")
-def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
+def _scan(e: Encoder, node: n.Scan, path: str, columns: frozenset[str]) -> Item:
     language, table = e.language, node.table.lower()
     row = language.whole(f"row of {node.alias}!{next(language.numbers)}")
     space, differs = table, language.truth(False)
@@ -153,10 +153,10 @@ def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
         if e.copy in (None, use):
             differs = row == e.removed
     base = stored_columns(node)
-    held = {
+    by_name = {
         f.name: language.column(space, base[f.name], f.type.kind, row)
         for f in node.columns
-        if f.name in wanted
+        if f.name in columns
     }
     keys = [
         language.column(space, name, kind, row).term
@@ -165,62 +165,62 @@ def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
         if kind != "BOOLEAN"
     ]
     return Item(
-        held,
+        by_name,
         tuple(e.key_facts(space, table, row)),
         differs,
         Rows(row),
         (*keys, row),
-        (Row(table, node.alias, row, held, language.truth(True)),),
+        (Row(table, node.alias, row, by_name, language.truth(True)),),
     )
 
 
 @rule(n.Values, id="smt.constant")
-def _values(e: Encoder, node: n.Values, path: str, wanted: frozenset[str]) -> Item:
+def _values(e: Encoder, node: n.Values, path: str, columns: frozenset[str]) -> Item:
     language = e.language
     row = language.whole(f"constant!{next(language.numbers)}")
-    held = {
+    by_name = {
         f.name: language.column(f"constants {path}", f.name, f.type.kind, row) for f in node.columns
     }
     guard = [row >= 0, row < len(node.rows)]
-    if len(node.rows) <= MOST_WRITTEN:
-        written = [
+    if len(node.rows) <= MOST_SERIALIZED:
+        rows = [
             language.all_of([row == index, *(
-                language.same(held[f.name], language.constant(value, f.type))
+                language.same(by_name[f.name], language.constant(value, f.type))
                 for f, value in zip(node.columns, values, strict=True)
             )])
             for index, values in enumerate(node.rows)
         ]  # fmt: skip
-        guard.append(language.any_of(written))
-    return Item(held, tuple(guard), language.truth(False), Rows(row), (row,))
+        guard.append(language.any_of(rows))
+    return Item(by_name, tuple(guard), language.truth(False), Rows(row), (row,))
 
 
 @rule(n.Released, id="smt.constant")
-def _released(e: Encoder, node: n.Released, path: str, wanted: frozenset[str]) -> Item:
+def _released(e: Encoder, node: n.Released, path: str, columns: frozenset[str]) -> Item:
     language = e.language
     row = language.whole(f"released!{next(language.numbers)}")
-    held = {
+    by_name = {
         f.name: language.column(f"released {node.name}", f.name, f.type.kind, row)
         for f in node.columns
     }
-    return Item(held, (), language.truth(False), Rows(row), (row,))
+    return Item(by_name, (), language.truth(False), Rows(row), (row,))
 
 
 @rule(n.Filter, id="smt.filter")
-def _filter(e: Encoder, node: n.Filter, path: str, wanted: frozenset[str]) -> Item:
-    inner = e.item(node.input, path, wanted | columns_of(node.predicate))
+def _filter(e: Encoder, node: n.Filter, path: str, columns: frozenset[str]) -> Item:
+    inner = e.item(node.input, path, columns | columns_of(node.predicate))
     return replace(inner, guard=(*inner.guard, e.scope(inner.columns).holds(node.predicate)))
 
 
 @rule(n.Project, id="smt.filter")
-def _project(e: Encoder, node: n.Project, path: str, wanted: frozenset[str]) -> Item:
-    items = [i for i in node.items if i.name in wanted]
+def _project(e: Encoder, node: n.Project, path: str, columns: frozenset[str]) -> Item:
+    items = [i for i in node.items if i.name in columns]
     inner = e.item(node.input, path, _read(items))
     scope = e.scope(inner.columns)
     return replace(inner, columns={i.name: scope.value(i.expression) for i in items})
 
 
 @rule(n.Sort, n.Limit, id="smt.order")
-def _ordered(e: Encoder, node: n.Sort | n.Limit, path: str, wanted: frozenset[str]) -> Item:
+def _ordered(e: Encoder, node: n.Sort | n.Limit, path: str, columns: frozenset[str]) -> Item:
     if isinstance(node, n.Limit) and e.differs(node):
         raise CannotBound(
             "smt.order",
@@ -228,13 +228,13 @@ def _ordered(e: Encoder, node: n.Sort | n.Limit, path: str, wanted: frozenset[st
             "which rows LIMIT keeps depends on protected rows",
             "aggregate first, then limit",
         )
-    return e.item(node.input, path, wanted)
+    return e.item(node.input, path, columns)
 
 
 @rule(n.Join, id="smt.join")
-def _join(e: Encoder, node: n.Join, path: str, wanted: frozenset[str]) -> Item:
+def _join(e: Encoder, node: n.Join, path: str, needed: frozenset[str]) -> Item:
     language = e.language
-    read = wanted if node.condition is None else wanted | columns_of(node.condition)
+    read = needed if node.condition is None else needed | columns_of(node.condition)
     left, right = e.item(node.left, path + "l", read), e.item(node.right, path + "r", read)
     columns = {**left.columns, **right.columns}
     meets = e.scope(columns).holds(node.condition)
@@ -270,7 +270,7 @@ def _join(e: Encoder, node: n.Join, path: str, wanted: frozenset[str]) -> Item:
 
 
 @rule(n.Distinct, id="smt.distinct")
-def _distinct(e: Encoder, node: n.Distinct, path: str, wanted: frozenset[str]) -> Item:
+def _distinct(e: Encoder, node: n.Distinct, path: str, columns: frozenset[str]) -> Item:
     inner = e.item(node.input, path)
     return _merged(e, inner, inner.columns, seen=node is not e.counted)
 
@@ -298,13 +298,13 @@ def _twice(language: Language, item: Item) -> Item:
 
 
 @rule(n.Aggregate, id="smt.group")
-def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str]) -> Item:
+def _aggregate(e: Encoder, node: n.Aggregate, path: str, columns: frozenset[str]) -> Item:
     """A group that differs has a row on D and another one on D'; one that does not differ has one row."""
     language = e.language
     inner = e.item(node.input, path, _read(node.keys))
     scope = e.scope(inner.columns)
     keys = {k.name: scope.value(k.expression) for k in node.keys}
-    read = wanted - keys.keys()
+    read = columns - keys.keys()
     folded = {f.name: f.type.kind for f in fields_of(node) if f.name in read}
     merged = _merged(e, inner, keys, seen=not folded)
     if node.keys and not folded:  # what is not read does not differ
@@ -325,9 +325,9 @@ def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str])
 
 
 @rule(n.Union, id="smt.set")
-def _union(e: Encoder, node: n.Union, path: str, wanted: frozenset[str]) -> Item:
+def _union(e: Encoder, node: n.Union, path: str, needed: frozenset[str]) -> Item:
     language = e.language
-    left, right = _sides(e, node, path, wanted if node.all else _names(node))
+    left, right = _sides(e, node, path, needed if node.all else _names(node))
     second = language.flag("second")
     choose = language.choose
     columns = {
@@ -351,7 +351,7 @@ def _union(e: Encoder, node: n.Union, path: str, wanted: frozenset[str]) -> Item
 
 
 @rule(n.Intersect, n.Except, id="smt.set")
-def _cut(e: Encoder, node: n.Intersect | n.Except, path: str, wanted: frozenset[str]) -> Item:
+def _cut(e: Encoder, node: n.Intersect | n.Except, path: str, columns: frozenset[str]) -> Item:
     """An occurrence has a row on the left; it can differ because that one does, or an equal one on the right."""
     language = e.language
     left, right = _sides(e, node, path, _names(node))
@@ -386,16 +386,16 @@ def _cut(e: Encoder, node: n.Intersect | n.Except, path: str, wanted: frozenset[
 
 
 def _sides(
-    e: Encoder, node: n.Union | n.Intersect | n.Except, path: str, wanted: frozenset[str]
+    e: Encoder, node: n.Union | n.Intersect | n.Except, path: str, columns: frozenset[str]
 ) -> tuple[Item, Item]:
     """Give an occurrence of either side, with the wanted columns of the whole."""
     sides = []
     for part, step in ((node.left, "l"), (node.right, "r")):
         pairs = zip(node.columns, fields_of(part), strict=True)
-        inside = [(whole, own.name) for whole, own in pairs if whole.name in wanted]
+        inside = [(whole, own.name) for whole, own in pairs if whole.name in columns]
         item = e.item(part, path + step, frozenset(name for _, name in inside))
-        held = {f.name: e.language.convert(item.columns[x], f.type.kind) for f, x in inside}
-        sides.append(replace(item, columns=held))
+        by_name = {f.name: e.language.convert(item.columns[x], f.type.kind) for f, x in inside}
+        sides.append(replace(item, columns=by_name))
     return sides[0], sides[1]
 
 

@@ -13,7 +13,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.evaluate.values import Failure
 from secant.plan.functions.scalar import FUNCTIONS
-from secant.plan.rewrites.steps import spelled
+from secant.plan.rewrites.steps import as_product
 from secant.plan.rule_table import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import type_of
@@ -50,22 +50,22 @@ class Scope:
         kind = type_of(scalar)
         one_row = n.Project(n.Values((), ((),)), (n.Named("value", scalar),))
         try:
-            ((found,),) = evaluate(one_row, {})
+            ((row,),) = evaluate(one_row, {})
         except Failure:
             return self.language.nothing(kind.kind)  # the statement fails, or an Attempt gives NULL
-        return self.language.constant(found, kind)
+        return self.language.constant(row, kind)
 
     def opaque(self, scalar: n.Scalar, name: str) -> Value:
         """Give the value of a node as an unknown function of its parts; NULL if one of them is."""
         parts = [p for p in n.children(scalar) if isinstance(p, n.Scalar)]
         kinds = ", ".join(str(type_of(p)) for p in parts)
         result = type_of(scalar)
-        given = [self.value(p) for p in parts]
-        found = self.language.opaque(f"{name}({kinds}) {result}", given, result.kind)
+        values = [self.value(p) for p in parts]
+        value = self.language.opaque(f"{name}({kinds}) {result}", values, result.kind)
         if isinstance(scalar, n.Call) and FUNCTIONS[scalar.function].null_safe:
-            return found
-        null = self.language.any_of([found.null, *(x.null for x in given)])
-        return Value(found.kind, found.term, null)
+            return value
+        null = self.language.any_of([value.null, *(x.null for x in values)])
+        return Value(value.kind, value.term, null)
 
 
 SCALARS: RuleTable[Callable[..., Value]] = RuleTable("smt scalars")
@@ -99,8 +99,8 @@ def _arithmetic(s: Scope, node: n.Arithmetic) -> Value:
     if not exact or (node.op == "*" and not straight):
         return s.opaque(node, node.op)
     a, b = s.language.convert(left, result).term, s.language.convert(right, result).term
-    found = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b}[node.op]()
-    return Value(result, found, s.language.any_of([left.null, right.null]))
+    term = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b}[node.op]()
+    return Value(result, term, s.language.any_of([left.null, right.null]))
 
 
 @rule(n.Negate)
@@ -123,7 +123,7 @@ def _clamp(s: Scope, node: n.Clamp) -> Value:
 
 @rule(n.Quantize)
 def _quantize(s: Scope, node: n.Quantize) -> Value:
-    return s.value(spelled(node))
+    return s.value(as_product(node))
 
 
 @rule(n.Cast)
@@ -167,12 +167,12 @@ def _like(s: Scope, node: n.Like) -> Value:
 @rule(n.Attempt)
 def _attempt(s: Scope, node: n.Attempt) -> Value:
     """The value, or NULL where computing fails, which is up to what the expression reads."""
-    found = s.value(node.operand)
+    value = s.value(node.operand)
     read = {p.name for p in n.walk(node) if isinstance(p, n.Column)}
     arguments = [s.columns[name] for name in sorted(read)]
     name = f"fails {s.language.index(show_scalar(node.operand))}"
     fails = s.language.opaque(name, arguments, "BOOLEAN").term
-    return Value(found.kind, found.term, s.language.any_of([found.null, fails]))
+    return Value(value.kind, value.term, s.language.any_of([value.null, fails]))
 
 
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────
@@ -185,8 +185,8 @@ def _compare(s: Scope, node: n.Compare) -> Value:
 
 @rule(n.SameValue)
 def _same(s: Scope, node: n.SameValue) -> Value:
-    found = s.language.same(s.value(node.left), s.value(node.right))
-    return Value("BOOLEAN", found, s.language.truth(False))
+    same = s.language.same(s.value(node.left), s.value(node.right))
+    return Value("BOOLEAN", same, s.language.truth(False))
 
 
 @rule(n.And)
@@ -238,11 +238,11 @@ def _in_list(s: Scope, node: n.InList) -> Value:
 @rule(n.Case)
 def _case(s: Scope, node: n.Case) -> Value:
     kind = type_of(node).kind
-    found = s.language.convert(s.value(node.default), kind)
+    result = s.language.convert(s.value(node.default), kind)
     for branch in reversed(node.branches):
         value = s.language.convert(s.value(branch.value), kind)
-        found = _either(s, s.holds(branch.condition), value, found)
-    return found
+        result = _either(s, s.holds(branch.condition), value, result)
+    return result
 
 
 def _either(s: Scope, condition: object, yes: Value, no: Value) -> Value:

@@ -77,18 +77,18 @@ def ask(encoder: Encoder, solver: Any, labels: Iterable[str], deadline: float) -
     solver.set("rlimit", steps)
     z3 = encoder.language.z3
     try:
-        found = solver.check(*(encoder.language.named_flag(x) for x in sorted(labels)))
+        outcome = solver.check(*(encoder.language.named_flag(x) for x in sorted(labels)))
     except z3.Z3Exception:  # out of memory: as good as out of time
         return None
     finally:
         _count(encoder, solver)
-    return True if found == z3.sat else False if found == z3.unsat else None
+    return True if outcome == z3.sat else False if outcome == z3.unsat else None
 
 
 def _count(encoder: Encoder, solver: Any) -> None:
     """Take the steps of an answer from what the release is allowed; a context counts all of its answers."""
-    told = solver.statistics()
-    solved = told.get_key_value("rlimit count") if "rlimit count" in told.keys() else 0  # noqa: SIM118
+    statistics = solver.statistics()
+    solved = statistics.get_key_value("rlimit count") if "rlimit count" in statistics.keys() else 0  # noqa: SIM118
     encoder.allowance.solves(max(0, solved - encoder.solved))
     encoder.solved = max(encoder.solved, solved)
 
@@ -118,7 +118,7 @@ def search(
 def described(encoder: Encoder, relation: n.Relation, model: Any, items: Sequence[Item]) -> str:
     """Write the rows of a model: only what the query reads, and only the first few."""
     read = {c.name for c in n.walk(relation) if isinstance(c, (n.Column, n.Outer))}
-    texts = {place: text for text, place in encoder.language.texts.items()}
+    texts = {number: text for text, number in encoder.language.texts.items()}
     numbers: dict[tuple[str, str], int] = {}
 
     def found(term: Expression) -> Any:
@@ -127,15 +127,15 @@ def described(encoder: Encoder, relation: n.Relation, model: Any, items: Sequenc
     def written(row: Row) -> str:
         name = (row.table, str(found(row.row)))
         number = numbers.setdefault(name, sum(table == row.table for table, _ in numbers) + 1)
-        held = {
+        cells = {
             name[len(row.alias) + 1 :]: "NULL"
             if str(found(value.null)) == "True"
             else shown(value.kind, found(value.term), texts)
             for name, value in row.columns.items()
             if name in read
         }
-        told = ", ".join(f"{name}={value}" for name, value in held.items())
-        return f"{row.table} {number} ({told})"
+        text = ", ".join(f"{name}={value}" for name, value in cells.items())
+        return f"{row.table} {number} ({text})"
 
     lines = [
         " with ".join(written(row) for row in item.rows if str(found(row.present)) == "True")

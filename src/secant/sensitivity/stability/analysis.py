@@ -40,8 +40,8 @@ class StabilityAnalysis:
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         if not any(t in request.covered for t in tables_read(*request.release.aggregates)):
-            words = "no table of this protection is read"
-            step = Step("stability.public", words, "0 rows differ", bound=0)
+            description = "no table of this protection is read"
+            step = Step("stability.public", description, "0 rows differ", bound=0)
             columns = [m.column for m in request.release.measures]
             columns += [r.column for r in request.release.ranked]
             still = {column: GlobalBound(Fraction(0)) for column in columns}
@@ -99,16 +99,18 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     owned = ownerships.of(release.exact.input)
     if release.exact.keys or release.ranked or not owned.local:
         return None
-    found = [
+    distinct = [
         c
         for c in release.exact.aggregations
         if c.distinct and c.argument is not None and is_owner(c.argument, ownerships, owned)
     ]
-    if not found:
+    if not distinct:
         return None
-    words = "a unit counts once, however many rows it has"
-    steps = tuple(Step("stability.count_units", words, "moves by 1", (), c, 1) for c in found)
-    bounds = {c.name: GlobalBound(Fraction(1)) for c in found}
+    description = "a unit counts once, however many rows it has"
+    steps = tuple(
+        Step("stability.count_units", description, "moves by 1", (), c, 1) for c in distinct
+    )
+    bounds = {c.name: GlobalBound(Fraction(1)) for c in distinct}
     name = request.protection.name
     return Certificate(StabilityAnalysis.name, name, bounds, 0, 1, 1, (), steps)
 
@@ -121,17 +123,19 @@ def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tup
     changed = 0
     for table in sorted(t for t in tables_read(*request.release.aggregates) if t in covered):
         work = Stabilities(_only(table), request.facts, None)
-        found = work.of(relation)
-        assert found.changed is not None, "rows of a table always have a number"
+        stable = work.of(relation)
+        assert stable.changed is not None, "rows of a table always have a number"
         claims |= work.claims
-        if worst is None or found.changed > changed:
-            worst, changed = found, found.changed
+        if worst is None or stable.changed > changed:
+            worst, changed = stable, stable.changed
     assert worst is not None, "a protected table is read"
     step = worst.step
     if protection.replace:
         changed *= 2
-        words = "one row is replaced"
-        step = Step("stability.replace", words, rows_differ(changed), (step,), relation, changed)
+        description = "one row is replaced"
+        step = Step(
+            "stability.replace", description, rows_differ(changed), (step,), relation, changed
+        )
     return changed, step
 
 
@@ -159,10 +163,10 @@ class _Change:
 def _swap(request: Request, relation: n.Relation, changed: int) -> _Swap | None:
     """Say what a replaced row takes away and brings; None if what comes and goes may be either (combined.grows)."""
     covered = request.covered
-    found = [growth(relation, _only(t)) for t in tables_read(relation) if t in covered]
-    if None in found:
+    growths = [growth(relation, _only(t)) for t in tables_read(relation) if t in covered]
+    if None in growths:
         return None
-    return _Swap(changed // 2, all(g is not None and g.each is not None for g in found))
+    return _Swap(changed // 2, all(g is not None and g.each is not None for g in growths))
 
 
 def _unit_change(
@@ -173,21 +177,23 @@ def _unit_change(
     work = Stabilities(ownerships.paths.reached.__contains__, request.facts, ownerships)
     blocked = owned.blocked
     try:
-        found = work.of(relation)
+        stable = work.of(relation)
     except CannotBound:
         if blocked is None or blocked.rule == "owner.truncate":
             raise  # the rule that stopped says more than that rows were limited on the way
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
     claims |= work.claims
-    changed, step = found.changed, found.step
+    changed, step = stable.changed, stable.step
     if (
         owned.local
         and owned.guaranteed is not None
         and (changed is None or owned.guaranteed < changed)
     ):
         changed = owned.guaranteed
-        words = "rows that a unit has by construction"
-        step = Step("stability.owned", words, rows_differ(changed), (step,), relation, changed)
+        description = "rows that a unit has by construction"
+        step = Step(
+            "stability.owned", description, rows_differ(changed), (step,), relation, changed
+        )
     if changed is None and blocked is not None:
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
     if changed is None:
@@ -219,15 +225,15 @@ def _groups(release: MeasuredAggregate, ownerships: Ownerships, changed: int) ->
     """Groups that one unit can reach: no more than its rows, its own group limit, or the listed keys."""
     if not release.exact.keys:
         return min(1, changed)
-    reach = changed
+    groups = changed
     node: n.Relation = release.exact.input
     while isinstance(node, (n.Truncate, n.TruncateGroups)):
         if isinstance(node, n.TruncateGroups) and owned_by(ownerships, node.input, node.owner):
-            reach = min(reach, node.limit)
+            groups = min(groups, node.limit)
         node = node.input
     if release.listed_groups is not None:
-        reach = min(reach, max(1, release.listed_groups))
-    return reach
+        groups = min(groups, max(1, release.listed_groups))
+    return groups
 
 
 def _certificate(
@@ -250,29 +256,31 @@ def _certificate(
         request.release.measures, request.release.exact.aggregations, strict=True
     ):
         if swap is not None and not request.release.exact.keys:
-            rule, value, words = replaced_bound(call, swap.once, swap.fixed, measure.step)
+            rule, value, description = replaced_bound(call, swap.once, swap.fixed, measure.step)
         else:
-            rule, value, words = measure_bound(call, changed, groups, owned, measure.step)
+            rule, value, description = measure_bound(call, changed, groups, owned, measure.step)
         bounds[measure.column] = GlobalBound(value)
-        told = f"moves by at most {amount(value * measure.step)}"
+        value_text = f"moves by at most {amount(value * measure.step)}"
         square = _square(rule, call, value, change, measure.step)
         if request.release.exact.keys and square < value**2:
             squares[measure.column] = square
             length = float(square) ** 0.5 * float(measure.step)
-            told += f", by a length of {length:.6g} in all groups together (stability.length)"
-        steps.append(Step(rule, f"{measure.words}: {words}", told, (rows,), call, value))
+            value_text += f", by a length of {length:.6g} in all groups together (stability.length)"
+        steps.append(
+            Step(rule, f"{measure.words}: {description}", value_text, (rows,), call, value)
+        )
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
-        place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
+        label = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
         if ranked.of_units:
-            place = f"{ranked.words}: {differ} row, a unit's own extreme (rewrite.extreme)"
+            label = f"{ranked.words}: {differ} row, a unit's own extreme (rewrite.extreme)"
         if ranked.fraction is None:
-            told = f"how many rows a value lacks moves by at most {amount(value)}"
-            steps.append(Step("stability.mode", place, told, (counted,), ranked.cells, value))
+            value_text = f"how many rows a value lacks moves by at most {amount(value)}"
+            steps.append(Step("stability.mode", label, value_text, (counted,), ranked.cells, value))
             continue
-        told = f"rank distances of two points move apart by at most {amount(value)} rows"
-        steps.append(Step("stability.rank", place, told, (counted,), ranked.cells, value))
+        value_text = f"rank distances of two points move apart by at most {amount(value)} rows"
+        steps.append(Step("stability.rank", label, value_text, (counted,), ranked.cells, value))
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(

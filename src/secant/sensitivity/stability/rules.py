@@ -54,8 +54,8 @@ class Stabilities:
 
     def of(self, relation: n.Relation) -> Stable:
         """Give the stability of a relation, or raise CannotBound."""
-        found = self.done.get(relation)
-        if found is None:
+        stable = self.done.get(relation)
+        if stable is None:
             rule = STABILITY.find(relation)
             if rule is None:
                 word = type(relation).__name__
@@ -63,19 +63,19 @@ class Stabilities:
                     "stability.unknown", relation, f"{word} has no rule", "rewrite the query"
                 )
             self._row_by_row(relation)
-            found = self.done[relation] = self._accounted(relation, rule(self, relation))
-        return found
+            stable = self.done[relation] = self._accounted(relation, rule(self, relation))
+        return stable
 
-    def _accounted(self, relation: n.Relation, found: Stable) -> Stable:
+    def _accounted(self, relation: n.Relation, stable: Stable) -> Stable:
         """Let no rule say that nothing differs where rows that may differ are read: a second wall behind the rules."""
-        if found.changed == 0 and reads(relation, self.varying):
+        if stable.changed == 0 and reads(relation, self.varying):
             raise CannotBound(
                 STABILITY.ids[type(relation)],
                 relation,
                 "protected rows are read that no rule accounts for",
                 "report this",
             )
-        return found
+        return stable
 
     def _row_by_row(self, relation: n.Relation) -> None:
         """Check that expressions depend on their row alone, or on its row's unit."""
@@ -91,10 +91,12 @@ class Stabilities:
                 )
 
 
-def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
+def _step(
+    rule: str, node: n.Node, value: int | None, *premises: Stable, description: str = ""
+) -> Step:
     shown = "no bound yet" if value is None else rows_differ(value)
     before = tuple(p.step for p in premises)
-    return Step(rule, words or type(node).__name__, shown, before, node, value)
+    return Step(rule, description or type(node).__name__, shown, before, node, value)
 
 
 @STABILITY.rule(n.Scan, id="stability.scan")
@@ -102,18 +104,24 @@ def _scan(s: Stabilities, node: n.Scan) -> Stable:
     table = node.table.lower()
     keys = tuple((columns, key.claims) for columns, key in s.facts.keys_in(node) if key.holds)
     if not s.varying(table):
-        return Stable(0, _step("stability.scan", node, 0, words=f"{table} does not differ"), keys)
+        return Stable(
+            0, _step("stability.scan", node, 0, description=f"{table} does not differ"), keys
+        )
     if s.ownerships is not None:
         return Stable(
-            None, _step("stability.scan", node, None, words=f"{table} holds rows of units"), keys
+            None,
+            _step("stability.scan", node, None, description=f"{table} holds rows of units"),
+            keys,
         )
-    return Stable(1, _step("stability.scan", node, 1, words=f"{table} differs in one row"), keys)
+    return Stable(
+        1, _step("stability.scan", node, 1, description=f"{table} differs in one row"), keys
+    )
 
 
 @STABILITY.rule(n.Values, n.Released, id="stability.public")
 def _public(s: Stabilities, node: n.Relation) -> Stable:
     return Stable(
-        0, _step("stability.public", node, 0, words="public values"), _constant_keys(node)
+        0, _step("stability.public", node, 0, description="public values"), _constant_keys(node)
     )
 
 
@@ -121,22 +129,22 @@ def _constant_keys(node: n.Relation) -> Keys:
     """Give the columns in which all rows of a table of constants differ; reals and NULLs are not compared."""
     if not isinstance(node, n.Values):
         return ()
-    found: list[tuple[frozenset[str], tuple[Key, ...]]] = []
-    for place, f in enumerate(node.columns):
-        values = [row[place] for row in node.rows]
+    keys: list[tuple[frozenset[str], tuple[Key, ...]]] = []
+    for index, f in enumerate(node.columns):
+        values = [row[index] for row in node.rows]
         comparable = f.type.kind in ("INTEGER", "TEXT", "DATE") and None not in values
         if comparable and len(set(values)) == len(values):
-            found.append((frozenset((f.name,)), ()))
-    return tuple(found)
+            keys.append((frozenset((f.name,)), ()))
+    return tuple(keys)
 
 
 @STABILITY.rule(n.Filter, id="stability.filter")
 def _filter(s: Stabilities, node: n.Filter) -> Stable:
     inner = s.of(node.input)
-    words = f"rows with {shortened(show_scalar(node.predicate), 70)}"
+    description = f"rows with {shortened(show_scalar(node.predicate), 70)}"
     return Stable(
         inner.changed,
-        _step("stability.filter", node, inner.changed, inner, words=words),
+        _step("stability.filter", node, inner.changed, inner, description=description),
         inner.keys,
     )
 
@@ -207,7 +215,7 @@ def _aggregate(s: Stabilities, node: n.Aggregate) -> Stable:
     # A changed row changes its group's one output row: the old one goes, a new one comes.
     changed = 2 * inner.changed
     return Stable(
-        changed, _step("stability.group", node, changed, inner, words="inner groups"), keys
+        changed, _step("stability.group", node, changed, inner, description="inner groups"), keys
     )
 
 
@@ -216,34 +224,50 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
     left, right = s.of(node.left), s.of(node.right)
     if s.ownerships is not None and s.ownerships.of(node).local:
         return Stable(
-            None, _step("stability.join", node, None, left, right, words="join inside units")
+            None, _step("stability.join", node, None, left, right, description="join inside units")
         )
     equal = equal_columns(node)
     if left.changed == 0 and right.changed == 0:
-        step = _step("stability.join", node, 0, left, right, words="nothing that is joined differs")
+        step = _step(
+            "stability.join", node, 0, left, right, description="nothing that is joined differs"
+        )
         return Stable(0, step, _keys_after(left, right, equal, node.kind))
     if right.changed == 0 and left.changed is not None:
         claims = _partner(s, node, right, [b for _, b in equal], node.right)
         step = _step(
-            "stability.join", node, left.changed, left, right, words=f"join on a key of {claims}"
+            "stability.join",
+            node,
+            left.changed,
+            left,
+            right,
+            description=f"join on a key of {claims}",
         )
         return Stable(left.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed == 0 and right.changed is not None and node.kind != "left":
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         step = _step(
-            "stability.join", node, right.changed, left, right, words=f"join on a key of {claims}"
+            "stability.join",
+            node,
+            right.changed,
+            left,
+            right,
+            description=f"join on a key of {claims}",
         )
         return Stable(right.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed == 0 and right.changed is not None:
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         changed = 2 * right.changed  # the joined row, and the padded one that it stands for
-        words = f"rows of {claims} on their key, padded"
-        return Stable(changed, _step("stability.join", node, changed, left, right, words=words))
+        description = f"rows of {claims} on their key, padded"
+        return Stable(
+            changed, _step("stability.join", node, changed, left, right, description=description)
+        )
     if left.changed is not None and right.changed is not None and _meets_one(left, right, equal):
         # A right row that comes or goes also unpads or pads the left row that it meets.
         changed = left.changed + right.changed * (2 if node.kind == "left" else 1)
-        words = "each row meets at most one row of the other side"
-        return Stable(changed, _step("stability.join", node, changed, left, right, words=words))
+        description = "each row meets at most one row of the other side"
+        return Stable(
+            changed, _step("stability.join", node, changed, left, right, description=description)
+        )
     raise CannotBound(
         "stability.join",
         node,
@@ -279,11 +303,11 @@ def _keys_after(left: Stable, right: Stable, equal: list[tuple[str, str]], kind:
     """Keys of one side survive a join on a key of the other; padded rows have no keys of the right side."""
     left_names, right_names = {a for a, _ in equal}, {b for _, b in equal}
     used = next((claims for key, claims in right.keys if key <= right_names), None)
-    found = () if used is None else tuple((key, claims + used) for key, claims in left.keys)
+    keys = () if used is None else tuple((key, claims + used) for key, claims in left.keys)
     back = next((claims for key, claims in left.keys if key <= left_names), None)
     if back is not None and kind != "left":
-        found += tuple((key, claims + back) for key, claims in right.keys)
-    return found
+        keys += tuple((key, claims + back) for key, claims in right.keys)
+    return keys
 
 
 @STABILITY.rule(n.Union, n.Intersect, n.Except, id="stability.set")
@@ -293,31 +317,37 @@ def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> St
         return Stable(None, _step("stability.set", node, None, left, right))
     changed = left.changed + right.changed
     return Stable(
-        changed, _step("stability.set", node, changed, left, right, words=type(node).__name__)
+        changed, _step("stability.set", node, changed, left, right, description=type(node).__name__)
     )
 
 
 @STABILITY.rule(n.Truncate, id="stability.truncate")
 def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     inner = s.of(node.input)
-    words = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
+    description = f"{first(node.limit, 'row')} of each {node.owner[0].rsplit('.', 1)[-1]}"
     # One row of each owner: then the owner tells rows apart, but for those that are NULL and meet nothing.
     keys = ((frozenset(node.owner), ()), *inner.keys) if node.limit <= 1 else inner.keys
     if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
-        known = node.limit if inner.changed is None else min(node.limit, inner.changed)
-        return Stable(known, _step("stability.truncate", node, known, inner, words=words), keys)
+        least = node.limit if inner.changed is None else min(node.limit, inner.changed)
+        return Stable(
+            least, _step("stability.truncate", node, least, inner, description=description), keys
+        )
     if inner.changed is None:
-        return Stable(None, _step("stability.truncate", node, None, inner, words=words), keys)
+        return Stable(
+            None, _step("stability.truncate", node, None, inner, description=description), keys
+        )
     # A new row can push another one of the same owner out.
     changed = 2 * inner.changed
-    return Stable(changed, _step("stability.truncate", node, changed, inner, words=words), keys)
+    return Stable(
+        changed, _step("stability.truncate", node, changed, inner, description=description), keys
+    )
 
 
 def owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
     """Whether the owner column holds the id of the one unit that a row belongs to."""
-    found = ownerships.of(relation)
-    units = {t.column for t in found.terms if t.via == ownerships.paths.unit}
-    return found.local and len(owner) == 1 and owner[0] in units
+    ownership = ownerships.of(relation)
+    units = {t.column for t in ownership.terms if t.via == ownerships.paths.unit}
+    return ownership.local and len(owner) == 1 and owner[0] in units
 
 
 @STABILITY.rule(n.TruncateGroups, id="stability.truncate_groups")

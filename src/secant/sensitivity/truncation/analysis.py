@@ -68,20 +68,20 @@ class TruncationAnalysis:
             )
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
-        found = _limits(request, rows, limit, ownerships)
-        if not found:
+        limits = _limits(request, rows, limit, ownerships)
+        if not limits:
             raise CannotBound(
                 "truncation.clip",
                 release.exact,
                 "no measure adds up what single units add",
                 "use COUNT and SUM, or declare limits",
             )
-        measures = {m.column: m for m in release.measures if m.column in found}
-        calls = {c.name: c for c in release.exact.aggregations if c.name in found}
+        measures = {m.column: m for m in release.measures if m.column in limits}
+        calls = {c.name: c for c in release.exact.aggregations if c.name in limits}
 
         def additions(*chosen: n.Aggregation) -> Additions:
             fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
-            alone = all(found[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
+            alone = all(limits[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
             return Additions(
                 rows, unit, release.exact.keys, chosen, measures, release.together, alone, fine
             )
@@ -90,24 +90,24 @@ class TruncationAnalysis:
         bounds: dict[str, ClippedContribution] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
-            bounds |= _added(additions(*adding), found, protection.truncation)
+            bounds |= _added(additions(*adding), limits, protection.truncation)
         for call in calls.values():
             if call.name not in bounds:
-                bounds[call.name] = _counted(additions(call), found[call.name])
+                bounds[call.name] = _counted(additions(call), limits[call.name])
         own = ownerships.of(rows)
         bounds = {
             c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
             for c, b in bounds.items()
         }
-        steps = tuple(_told(calls[c], measures[c], x) for c, x in bounds.items())
+        steps = tuple(_limit_step(calls[c], measures[c], x) for c, x in bounds.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
 def _added(
-    a: Additions, found: Mapping[str, tuple[int, ...]], truncation: str
+    a: Additions, candidates: Mapping[str, tuple[int, ...]], truncation: str
 ) -> dict[str, ClippedContribution]:
     """Cut down what units add to measures that add up, all of them in one statement."""
-    limits = {c.name: found[c.name] for c in a.calls}
+    limits = {c.name: candidates[c.name] for c in a.calls}
     weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
     # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
     # Where a tally of units chooses, octaves hold all that it can tell apart.
@@ -125,7 +125,7 @@ def _added(
     chosen_one = {c: x for c, x in limits.items() if c not in racing}
     # Where no limit is to be chosen, the cut-down sums are all that is asked, and need no buckets.
     once = at_once(a, chosen_one) if several and not a.keys and not weighted else None
-    made = Contributions(
+    contributions = Contributions(
         above_limits(a, several) if several and once is None else None,
         lambda chosen: cut_down(a, chosen),
         lambda chosen: cut_down_to_each(a, chosen),
@@ -135,7 +135,7 @@ def _added(
     signs = {c.name: never_negative(c) for c in a.calls}
     return {
         c: ClippedContribution(
-            made,
+            contributions,
             x,
             c in racing,
             None,
@@ -151,9 +151,11 @@ def _added(
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
     """Count different values, of which each unit brings in a limited number."""
-    made = Contributions(above_values(a, limits), lambda c: cut_values(a, c), each=a.values)
+    contributions = Contributions(
+        above_values(a, limits), lambda c: cut_values(a, c), each=a.values
+    )
     return ClippedContribution(
-        made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True
+        contributions, limits, partners=(a.calls[0].name,), positive=True, nobodys=True
     )
 
 
@@ -174,7 +176,7 @@ def _limits(
             return False
         return all(share * _usual_part(calls[c]) * GAIN > 1 for c in family)
 
-    found: dict[str, tuple[int, ...]] = {}
+    candidates_of: dict[str, tuple[int, ...]] = {}
     for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
         counts = call.function == "count" and call.distinct and isinstance(call.argument, n.Column)
         if not (_adds(call) or counts) or measure.column == release.selector:
@@ -195,8 +197,8 @@ def _limits(
         else:
             candidates = _candidates(one, limit, usual)
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
-            found[measure.column] = candidates
-    return found
+            candidates_of[measure.column] = candidates
+    return candidates_of
 
 
 def _within(
@@ -226,23 +228,28 @@ def _fine(call: n.Aggregation, measure: Measure) -> int:
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
-def _told(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
+def _limit_step(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
     limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
-    place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
+    description = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
     if call.distinct:
-        place = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
-        told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-        return Step("truncation.distinct", place, told, (), call, limits[-1])
+        description = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
+        value = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+        return Step("truncation.distinct", description, value, (), call, limits[-1])
     if len(limits) == 1:
         return Step(
-            "truncation.clip", place, f"moves by at most {most}, as declared", (), call, limits[-1]
+            "truncation.clip",
+            description,
+            f"moves by at most {most}, as declared",
+            (),
+            call,
+            limits[-1],
         )
     if bound.race:
-        told = f"{len(limits)} limits race, {least} to {most}"
-        return Step("truncation.race", place, told, (), call, limits[-1])
-    told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-    return Step("truncation.clip", place, told, (), call, limits[-1])
+        value = f"{len(limits)} limits race, {least} to {most}"
+        return Step("truncation.race", description, value, (), call, limits[-1])
+    value = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+    return Step("truncation.clip", description, value, (), call, limits[-1])
 
 
 def owned_rows(
@@ -261,8 +268,8 @@ def owned_rows(
             "group by the unit's key inside",
         )
     sure = ownerships.of(rows).guaranteed
-    known = [x for x in (limit, sure) if x is not None]
-    return rows, min(known, default=None), unit
+    limits = [x for x in (limit, sure) if x is not None]
+    return rows, min(limits, default=None), unit
 
 
 def _adds(call: n.Aggregation) -> bool:
@@ -278,9 +285,9 @@ def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
     """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed."""
     most = one * (limit if limit is not None else 2**20)
     least = one if limit is None else max(one, math.ceil(most * usual))
-    found = {most}
+    candidates = {most}
     value = Fraction(max(1, least // FINEST))
     while value < most:
-        found.add(int(value))
+        candidates.add(int(value))
         value *= Fraction(99, 70)
-    return tuple(sorted(found))
+    return tuple(sorted(candidates))

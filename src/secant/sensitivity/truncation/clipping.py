@@ -139,10 +139,10 @@ def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Agg
     )
 
 
-def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
+def _cut(a: Additions, cuts: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     """Add up the measures cut down to limits; wanted are (column, measure, limit)."""
     each, here = a.each, columns_of(a.each)
-    kept: list[n.Named] = [n.Named(k.name, here[k.name]) for k in a.keys]
+    items: list[n.Named] = [n.Named(k.name, here[k.name]) for k in a.keys]
     rows: n.Relation = each
     all_groups: Mapping[str, n.Column] = {}
     if a.keys:
@@ -150,7 +150,7 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
         all_groups = columns_of(sizes)
         same = n.Compare("=", here[owner_of(a)], all_groups[f"{owner_of(a)}.total"])
         rows = n.Join("left" if a.alone else "inner", each, sizes, same)
-    limits = {name: limit for _, name, limit in wanted}
+    limits = {name: limit for _, name, limit in cuts}
 
     @cache  # measures of one quotient ask for each other's
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
@@ -159,7 +159,7 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
         size = _size(each, a, plain)
         return size, amount(limit, a.measures[name], added.type)
 
-    for column, name, limit in wanted:
+    for column, name, limit in cuts:
         others = [m for m in a.partners(name) if m in limits and m != name]
         weights = [sized(name, limit), *(sized(m, limits[m]) for m in others)]
         added, fine = here[name], a.fine.get(name, 1)
@@ -169,11 +169,11 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
             least = amount(-limit, a.measures[name], added.type)
             within = unless_nobodys(each, a, added, n.Clamp(added, least, weights[0][1]))
             value = _in_parts(within, added.type, fine)
-        kept.append(n.Named(f"{column}.cut", value))
-    cut = n.Project(rows, tuple(kept))
+        items.append(n.Named(f"{column}.cut", value))
+    cut = n.Project(rows, tuple(items))
     summed = columns_of(cut)
     keys = tuple(n.Named(k.name, summed[k.name]) for k in a.keys)
-    calls = tuple(n.Aggregation(c, "sum", summed[f"{c}.cut"]) for c, _, _ in wanted)
+    calls = tuple(n.Aggregation(c, "sum", summed[f"{c}.cut"]) for c, _, _ in cuts)
     return n.Aggregate(cut, keys, calls)
 
 
@@ -184,10 +184,10 @@ def different_values(a: Additions) -> n.Distinct:
     """
     (call,) = a.calls
     assert isinstance(call.argument, n.Column)
-    known = n.Not(n.IsNull(call.argument))
+    present = n.Not(n.IsNull(call.argument))
     names = dict.fromkeys((a.unit, *(k.name for k in a.keys), call.argument.name))
     items = tuple(n.Named(c, column_of(a.rows, c)) for c in names)
-    return n.Distinct(n.Project(n.Filter(a.rows, known), items))
+    return n.Distinct(n.Project(n.Filter(a.rows, present), items))
 
 
 def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
@@ -195,8 +195,8 @@ def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
     (call,) = a.calls
     values = a.values
     order = tuple(f.name for f in fields_of(values) if f.name != a.unit)
-    kept = n.Truncate(values, (a.unit,), order, limits[call.name])
-    return n.Aggregate(kept, a.keys, (call,))
+    cut = n.Truncate(values, (a.unit,), order, limits[call.name])
+    return n.Aggregate(cut, a.keys, (call,))
 
 
 def _weighted(

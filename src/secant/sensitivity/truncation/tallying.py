@@ -65,13 +65,13 @@ def at_once(a: Additions, limits: Limits) -> Tallies:
         ends = (*(-limit - 1 for limit in reversed(several)), *several)
         bucket = _bucket(column, ends if name in signed else several, a.measures[name])
         buckets.append(
-            unless_nobodys(each, a, inside, _known(column, bucket, inside, name in signed))
+            unless_nobodys(each, a, inside, _bucket_value(column, bucket, inside, name in signed))
         )
         added.append(column)
     return Tallies(_tallied(each, tuple(limits), buckets, added), limits, signed, True)
 
 
-def _known(column: n.Column, bucket: n.Bucket, inside: n.Literal, signed: bool) -> n.Scalar:
+def _bucket_value(column: n.Column, bucket: n.Bucket, inside: n.Literal, signed: bool) -> n.Scalar:
     """What is not there lies below all limits: among those of both signs that is not where nothing lies."""
     return n.Case((n.Branch(n.IsNull(column), inside),), bucket) if signed else bucket
 
@@ -93,10 +93,10 @@ def _tallied(
     keys: list[n.Named] = []
     chosen: Sequence[n.Scalar] = added
     if len(names) > 1:
-        place = n.Field(f"{names[0]}.measure", t.INTEGER)
-        places = n.Values((place,), tuple((i,) for i in range(len(names))))
+        number = n.Field(f"{names[0]}.measure", t.INTEGER)
+        places = n.Values((number,), tuple((i,) for i in range(len(names))))
         rows = n.Join("cross", rows, places, None)
-        which = n.Column(place.name, place.type)
+        which = n.Column(number.name, number.type)
         here = [n.Compare("=", which, n.Literal(i, t.INTEGER)) for i in range(len(names))]
         pairs = zip(here, buckets[:-1], strict=False)
         bucket = n.Case(tuple(n.Branch(test, x) for test, x in pairs), bucket)

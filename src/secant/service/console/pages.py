@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from secant.service.asking import Service
 from secant.service.http.access import caller_of, check_origin, cookie_name, origin_of, set_session
-from secant.service.http.api import log_in, log_out, told_errors
+from secant.service.http.api import json_errors, log_in, log_out
 from secant.service.http.bodies import LARGEST_LOGIN, Login, read_model
 
 _STATIC = Path(__file__).parent / "static"
@@ -46,7 +46,7 @@ def routes(service: Service) -> list[Any]:
 
     return [
         Route("/", page, methods=["GET"]),
-        Route("/console/login", told_errors(login), methods=["POST"]),
-        Route("/console/logout", told_errors(logout), methods=["POST"]),
+        Route("/console/login", json_errors(login), methods=["POST"]),
+        Route("/console/logout", json_errors(logout), methods=["POST"]),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]

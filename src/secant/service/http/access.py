@@ -79,15 +79,15 @@ def origin_of(service: Service, request: Any, *, way: str = "HTTP") -> Origin:
 def address_of(service: Service, request: Any) -> str:
     """Give the client's address: the other end's, or what the proxy that is believed has added last."""
     client = request.client
-    found = "" if client is None else str(client.host)
+    host = "" if client is None else str(client.host)
     http = service.settings.http
     if http.behind_proxy and http.forwarded_for:
         # Only the last one is the proxy's own word; those before it are what the client sent.
-        said = request.headers.getlist("x-forwarded-for")
-        last = said[-1].rpartition(",")[2].strip() if said else ""
+        forwarded = request.headers.getlist("x-forwarded-for")
+        last = forwarded[-1].rpartition(",")[2].strip() if forwarded else ""
         with suppress(ValueError):
             return str(ipaddress.ip_address(last))
-    return found
+    return host
 
 
 def check_origin(request: Any) -> None:

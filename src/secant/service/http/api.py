@@ -42,27 +42,27 @@ from secant.service.origin import Origin
 from secant.service.roles import allow, may
 from secant.service.tokens import SESSION_SECONDS
 from secant.service.users import LOGOUT, User
-from secant.service.verifiers import made_password
+from secant.service.verifiers import generated_password
 
 KEEP_ALIVE = 15.0
 """Seconds after which a stream of events says that it is still there: proxies close what is silent."""
 Endpoint = Callable[[Any], Awaitable[Any]]
 
 
-def question_of(asked: Asked) -> Question:
+def question_of(question: Asked) -> Question:
     """Give a request's question as the service takes it."""
-    if asked.level is None:
+    if question.level is None:
         raise UsageError("USE-004", "a level must lie strictly between 0 and 1")
     return Question(
-        asked.sql,
-        parameters=tuple(asked.parameters),
-        epsilon=asked.epsilon,
-        error=asked.error,
-        max_error=asked.max_error,
-        attacker=asked.attacker,
-        delta=asked.delta,
-        level=asked.level,
-        protection=asked.protection,
+        question.sql,
+        parameters=tuple(question.parameters),
+        epsilon=question.epsilon,
+        error=question.error,
+        max_error=question.max_error,
+        attacker=question.attacker,
+        delta=question.delta,
+        level=question.level,
+        protection=question.protection,
     )
 
 
@@ -74,8 +74,8 @@ class Api:
         self._largest = service.settings.http.largest_request
 
     async def _caller(self, request: Any) -> Caller:
-        found: Caller = await run_in_threadpool(caller_of, self._service, request)
-        return found
+        caller: Caller = await run_in_threadpool(caller_of, self._service, request)
+        return caller
 
     async def _seen(self, request: Any, view: Callable[..., Any], **more: Any) -> Any:
         """Give what a view shows to the caller."""
@@ -100,8 +100,8 @@ class Api:
         ticket = await run_in_threadpool(
             ask, caller.user, question_of(body), key=key, reuse=body.reuse, by=caller.origin
         )
-        told = await self._result(request, ticket)
-        return await run_in_threadpool(answer_response, told, accept)
+        result = await self._result(request, ticket)
+        return await run_in_threadpool(answer_response, result, accept)
 
     async def _events(self, caller: Caller, body: Query, key: str) -> AsyncIterator[str]:
         """Tell what happens to a question, and at last its answer."""
@@ -148,7 +148,7 @@ class Api:
         """Explain a question."""
         caller = await self._caller(request)
         body = await read_model(request, Explain, self._largest)
-        told = await self._result(
+        explanation = await self._result(
             request,
             await run_in_threadpool(
                 self._service.explain,
@@ -158,8 +158,10 @@ class Api:
                 by=caller.origin,
             ),
         )
-        warnings = [caution.to_dict() for caution in told.warnings]
-        return json_response({**told.to_dict(), "text": told.text, "warnings": warnings})
+        warnings = [caution.to_dict() for caution in explanation.warnings]
+        return json_response(
+            {**explanation.to_dict(), "text": explanation.text, "warnings": warnings}
+        )
 
     async def running(self, request: Any) -> Any:
         """List questions that wait or run."""
@@ -221,17 +223,17 @@ class Api:
 
     async def history(self, request: Any) -> Any:
         """Show questions of before."""
-        given = request.query_params.get("limit", "100")
-        if not given.isascii() or not given.isdigit() or len(given) > 6:
+        limit = request.query_params.get("limit", "100")
+        if not limit.isascii() or not limit.isdigit() or len(limit) > 6:
             raise unreadable("limit is a whole number")
         before = request.query_params.get("before")
         caller = await self._caller(request)
-        found, more = await run_in_threadpool(
-            views.history_view, self._service, caller.user, limit=int(given), before=before
+        entries, more = await run_in_threadpool(
+            views.history_view, self._service, caller.user, limit=int(limit), before=before
         )
-        after = quote(found[-1]["time"]) if found else ""
-        link = f'</v1/history?limit={int(given)}&before={after}>; rel="next"'
-        return json_response(found, headers={"Link": link} if more else None)
+        after = quote(entries[-1]["time"]) if entries else ""
+        link = f'</v1/history?limit={int(limit)}&before={after}>; rel="next"'
+        return json_response(entries, headers={"Link": link} if more else None)
 
     async def audit(self, request: Any) -> Any:
         """Show the audit log."""
@@ -253,13 +255,13 @@ class Api:
             )
             return json_response(series.to_dict())
         allow(caller.user, "explain")
-        told = await self._result(
+        explanation = await self._result(
             request,
             await run_in_threadpool(
                 service.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
             ),
         )
-        return json_response({**told.to_dict(), "text": told.text})
+        return json_response({**explanation.to_dict(), "text": explanation.text})
 
     # ── users ────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,8 +269,10 @@ class Api:
         """Give a token for a name and a password."""
         body = await read_model(request, Login, LARGEST_LOGIN)
         came = origin_of(self._service, request)
-        user, token, told = await log_in(self._service, body.user, body.password, came)
-        return json_response({"token": token, "expires": told.expires.isoformat(), **_user(user)})
+        user, token, session = await log_in(self._service, body.user, body.password, came)
+        return json_response(
+            {"token": token, "expires": session.expires.isoformat(), **_user(user)}
+        )
 
     async def logout(self, request: Any) -> Any:
         """End the token that the request came with."""
@@ -287,12 +291,12 @@ class Api:
         caller = await self._caller(request)
         if request.method == "GET":
             allow(caller.user, "see all")
-            found = await run_in_threadpool(self._service.users.all)
-            return json_response([_user(user) for user in found])
+            users = await run_in_threadpool(self._service.users.all)
+            return json_response([_user(user) for user in users])
         allow(caller.user, "change users")
         body = await read_model(request, NewUser, self._largest)
         await self._proved(caller, body.current)
-        password = body.password or made_password()
+        password = body.password or generated_password()
         added = await run_in_threadpool(
             partial(self._service.users.add, by=caller.origin), body.user, body.role, password
         )
@@ -319,7 +323,7 @@ class Api:
             allow(caller.user, "change users")
         body = await read_model(request, NewPassword, self._largest)
         await self._proved(caller, body.current)
-        password = body.password or made_password()
+        password = body.password or generated_password()
         await run_in_threadpool(
             partial(self._service.users.set_password, by=caller.origin), name, password
         )
@@ -367,13 +371,13 @@ class Api:
         holder = caller.user
         if body.user is not None and body.user.casefold() != holder.name.casefold():
             allow(caller.user, "change users")
-            known = await run_in_threadpool(users.found, body.user)
-            if known is None:
+            entry = await run_in_threadpool(users.found, body.user)
+            if entry is None:
                 raise UsageError("USE-001", "there is no such user")
-            holder = known[0]
+            holder = entry[0]
         if body.current is not None:
             await self._proved(caller, body.current)
-        token, told = await run_in_threadpool(
+        token, record = await run_in_threadpool(
             partial(
                 users.make_token,
                 holder,
@@ -383,16 +387,16 @@ class Api:
                 by=caller.origin,
             )
         )
-        return json_response({**views.token_view(told), "token": token}, 201)
+        return json_response({**views.token_view(record), "token": token}, 201)
 
     async def token(self, request: Any) -> Any:
         """Revoke a token."""
         caller = await self._caller(request)
-        wanted, users = request.path_params["id"], self._service.users
+        token_id, users = request.path_params["id"], self._service.users
         whose = None if may(caller.user, "change users") else caller.user.name
-        if wanted not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
+        if token_id not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
             raise UsageError("USE-001", "there is no token of this id")
-        await run_in_threadpool(partial(users.revoke, by=caller.origin), wanted)
+        await run_in_threadpool(partial(users.revoke, by=caller.origin), token_id)
         return Response(status_code=204)
 
     # ── operation ────────────────────────────────────────────────────────────────────────────────
@@ -411,10 +415,10 @@ class Api:
     async def ready(self, request: Any) -> Any:
         """Say whether questions can be answered."""
         # Everybody may ask: whoever waits holds no thread, and one look serves all.
-        found = await asyncio.wrap_future(self._service.readiness.looking())
-        status = "ready" if found.ready else "not ready"
-        body = {"status": status, "checks": found.checks}
-        return json_response(body, 200 if found.ready else 503)
+        findings = await asyncio.wrap_future(self._service.readiness.looking())
+        status = "ready" if findings.ready else "not ready"
+        body = {"status": status, "checks": findings.checks}
+        return json_response(body, 200 if findings.ready else 503)
 
 
 async def log_in(service: Service, name: str, password: str, came: Origin) -> tuple[User, str, Any]:
@@ -428,8 +432,8 @@ async def log_in(service: Service, name: str, password: str, came: Origin) -> tu
         raise
     service.metrics.count("secant_logins_total", "outcome", "admitted")
     begun = partial(service.users.make_token, seconds=SESSION_SECONDS, kind="session")
-    token, told = await run_in_threadpool(begun, user, by=replace(came, actor=user.name))
-    return user, token, told
+    token, session = await run_in_threadpool(begun, user, by=replace(came, actor=user.name))
+    return user, token, session
 
 
 def log_out(service: Service, caller: Caller) -> None:
@@ -461,7 +465,7 @@ def _metrics(service: Service, user: User) -> str:
     return service.metrics.text(service.loads(), spent)
 
 
-def told_errors(endpoint: Endpoint) -> Endpoint:
+def json_errors(endpoint: Endpoint) -> Endpoint:
     """Let every error of an endpoint leave as its JSON, and nothing else leave."""
 
     async def guarded(request: Any) -> Any:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from secant.errors import InternalError, ServiceError, debugging
 from secant.service.asking import Service
 from secant.service.console import pages
-from secant.service.http.api import Api, told_errors
+from secant.service.http.api import Api, json_errors
 from secant.service.http.guard import Guard
 from secant.service.http.openapi import OPERATIONS, document
 from secant.service.http.told import error_response, json_response
@@ -34,7 +34,7 @@ def build(service: Service) -> Any:
     routes: dict[str, Any] = {}
     for (address, name), allowed in methods.items():
         routes[f"{address} {name}"] = Route(
-            address, told_errors(getattr(api, name)), methods=allowed
+            address, json_errors(getattr(api, name)), methods=allowed
         )
 
     async def openapi(request: Any) -> Any:
@@ -53,8 +53,10 @@ def build(service: Service) -> Any:
 
 async def _refused(request: Any, error: Any) -> Any:
     """Tell what the router refuses: no such address, no such method."""
-    told = ServiceError("SRV-004", "there is no such address or method", hint="see /openapi.json")
-    response = error_response(told)
+    refused = ServiceError(
+        "SRV-004", "there is no such address or method", hint="see /openapi.json"
+    )
+    response = error_response(refused)
     response.status_code = error.status_code
     for name, value in (error.headers or {}).items():
         response.headers[name] = value

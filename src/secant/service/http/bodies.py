@@ -152,12 +152,12 @@ async def read_model(request: Any, model: type[B], largest: int) -> B:
 def modeled(body: bytes, model: type[B]) -> B:
     """Read JSON that a model describes."""
     try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_refused)
-        json.dumps(found, ensure_ascii=False).encode("utf-8")  # half a surrogate pair is no text
+        data = json.loads(body.decode("utf-8"), parse_constant=_refused)
+        json.dumps(data, ensure_ascii=False).encode("utf-8")  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         raise unreadable("the body of the request is not JSON in UTF-8") from None
     try:
-        return model.model_validate(found)
+        return model.model_validate(data)
     except ValidationError as error:
         wrong = tuple(
             dict.fromkeys(

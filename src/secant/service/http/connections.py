@@ -111,17 +111,17 @@ class Handshake(asyncio.Protocol):
     async def _encrypted(self, transport: asyncio.Transport) -> None:
         loop, timeout = asyncio.get_running_loop(), self._served.timeout
         try:
-            found = await loop.start_tls(
+            encrypted = await loop.start_tls(
                 transport, self, self._context, server_side=True,
                 ssl_handshake_timeout=timeout, ssl_shutdown_timeout=timeout,
             )  # fmt: skip
         except (OSError, EOFError, asyncio.CancelledError):  # one of TLS, or it took too long
             transport.abort()
             return
-        if found is None or found.is_closing():
+        if encrypted is None or encrypted.is_closing():
             return
-        found.set_protocol(self._served)
-        self._served.connection_made(found)
+        encrypted.set_protocol(self._served)
+        self._served.connection_made(encrypted)
         for data in self._early:
             self._served.data_received(data)
 
@@ -134,8 +134,8 @@ def limited(most: int, context: ssl.SSLContext | None = None) -> Callable[..., a
         return served
     handshake = type("Encrypting", (Handshake,), {"begun": {}})
 
-    def made(**given: Any) -> asyncio.Protocol:
-        found: asyncio.Protocol = handshake(served(**given), context)
-        return found
+    def made(**arguments: Any) -> asyncio.Protocol:
+        protocol: asyncio.Protocol = handshake(served(**arguments), context)
+        return protocol
 
     return made

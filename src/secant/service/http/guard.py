@@ -122,10 +122,10 @@ def host_name(header: str) -> str:
 
 def hosts_of(settings: Settings) -> frozenset[str]:
     """Give the names by which the service may be called."""
-    found = {"localhost", "127.0.0.1", "::1", settings.http.host.lower()}
+    hosts = {"localhost", "127.0.0.1", "::1", settings.http.host.lower()}
     if settings.http.origin:
-        found.add(urlsplit(settings.http.origin).hostname or "")
-    return frozenset(found - {"", "0.0.0.0", "::"})  # noqa: S104 - named to be left out
+        hosts.add(urlsplit(settings.http.origin).hostname or "")
+    return frozenset(hosts - {"", "0.0.0.0", "::"})  # noqa: S104 - named to be left out
 
 
 def check_exposure(settings: Settings) -> None:

@@ -103,20 +103,22 @@ _ERROR = {
 
 
 def _parameters(address: str, method: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
+    parameters: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in ("name", "id")
         if "{" + name + "}" in address
     ]
     if address == "/v1/query":
         key = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
-        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
+        parameters.append(
+            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": key}
+        )
     if address == "/v1/history":
         limit = {"type": "integer", "minimum": 1, "maximum": 1000}
-        found.append({"name": "limit", "in": "query", "required": False, "schema": limit})
+        parameters.append({"name": "limit", "in": "query", "required": False, "schema": limit})
         before = {"type": "string", "format": "date-time"}
-        found.append({"name": "before", "in": "query", "required": False, "schema": before})
-    return found
+        parameters.append({"name": "before", "in": "query", "required": False, "schema": before})
+    return parameters
 
 
 def _body(name: str) -> dict[str, Any]:

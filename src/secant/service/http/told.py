@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from secant.errors import SecantError
 from secant.service.http.bodies import ARROW, JSON
-from secant.service.remembered import Told
+from secant.service.remembered import Reply
 from secant.service.views import answer_view
 
 _STATUS = {
@@ -46,30 +46,30 @@ def error_response(error: SecantError) -> Any:
     return json_response({"error": error.to_dict()}, status_of(error), headers)
 
 
-def answer_response(told: Told, accept: str) -> Any:
+def answer_response(result: Reply, accept: str) -> Any:
     """Give a response that tells an answer, in the form that the client wants."""
     if ARROW in accept:
-        return Response(arrow_bytes(told), media_type=ARROW)
-    return json_response(answer_view(told))
+        return Response(arrow_bytes(result), media_type=ARROW)
+    return json_response(answer_view(result))
 
 
-def arrow_bytes(told: Told) -> bytes:
+def arrow_bytes(result: Reply) -> bytes:
     """Give the rows with both ends of each noisy number as an Arrow stream; the rest is metadata of its schema."""
-    table = told.answer.to_arrow(errors=True)
+    table = result.answer.to_arrow(errors=True)
     import pyarrow as arrow
 
-    view = answer_view(told)
-    rest = {
+    view = answer_view(result)
+    metadata = {
         name: value
         for name, value in view.items()
         if name not in ("rows", "raw", "columns", "error")
     }
-    table = table.replace_schema_metadata({"secant": json_text(rest)})
+    table = table.replace_schema_metadata({"secant": json_text(metadata)})
     sink = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def event(kind: str, value: Any) -> str:

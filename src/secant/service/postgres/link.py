@@ -57,17 +57,17 @@ class ShadowSays(Exception):  # noqa: N818 - an answer
     @property
     def state(self) -> str:
         """Give the SQLSTATE."""
-        found = (part[1:] for part in self.body.split(b"\0") if part.startswith(b"C"))
-        return next(found, b"").decode("ascii", "replace")
+        states = (part[1:] for part in self.body.split(b"\0") if part.startswith(b"C"))
+        return next(states, b"").decode("ascii", "replace")
 
 
 class Link:
     """A connection to the shadow."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: Path
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path
     ) -> None:
-        self._reader, self._writer, self.place = reader, writer, place
+        self._reader, self._writer, self.place = reader, writer, path
         self.greeting: list[bytes] = []
         """What the shadow reports of its settings."""
         self._key = b""
@@ -86,13 +86,13 @@ class Link:
         return self._reader._eof or self._reader.exception() is not None  # type: ignore[attr-defined]
 
     @classmethod
-    async def open(cls, place: Path, pairs: dict[str, str]) -> Link:
+    async def open(cls, path: Path, pairs: dict[str, str]) -> Link:
         """Connect under a role; `ShadowSays` if the shadow does not accept what the client wants to set."""
         try:
-            reader, writer = await asyncio.open_unix_connection(str(place), limit=1 << 18)
+            reader, writer = await asyncio.open_unix_connection(str(path), limit=1 << 18)
         except OSError:
             raise Gone from None
-        link = cls(reader, writer, place)
+        link = cls(reader, writer, path)
         try:
             link.send(startup_message(pairs))
             while True:
@@ -166,8 +166,8 @@ class Link:
 def cells(body: bytes) -> list[str | None]:
     """Read a row in text format."""
     reader = Reader(body)
-    found: list[str | None] = []
+    values: list[str | None] = []
     for _ in range(reader.whole(2)):
         size = reader.whole(4)
-        found.append(None if size < 0 else reader.take(size).decode())
-    return found
+        values.append(None if size < 0 else reader.take(size).decode())
+    return values

@@ -150,11 +150,11 @@ def read_query(body: bytes) -> str:
 def read_startup(body: bytes) -> dict[str, str]:
     """Read what a client says of itself when it connects: pairs of names and values."""
     reader = Reader(body)
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     while name := reader.text():
-        found[name] = reader.text()
+        parameters[name] = reader.text()
     reader.end()
-    return found
+    return parameters
 
 
 def message(kind: bytes, *parts: bytes) -> bytes:
@@ -176,8 +176,8 @@ def counted(values: Iterable[int], form: str = "h") -> bytes:
 
 def fields(kind: bytes, pairs: Iterable[tuple[str, str]]) -> bytes:
     """Write an error or a notice: a letter and a text for each field that says something."""
-    written = (letter.encode() + zero(text) for letter, text in pairs if text)
-    return message(kind, *written, b"\0")
+    encoded = (letter.encode() + zero(text) for letter, text in pairs if text)
+    return message(kind, *encoded, b"\0")
 
 
 def parse_message(name: str, text: str, types: Sequence[int] = ()) -> bytes:

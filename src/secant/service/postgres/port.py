@@ -158,9 +158,9 @@ class PostgresPort:
     def _described(self, user: User, text: str, values: Sequence[object]) -> Ticket:
         """Ask for the columns of a question. It waits for its turn as questions do: planning takes time, too."""
         allow(user, "explain")
-        given = tuple(values) if values else None
+        parameters = tuple(values) if values else None
         return self.service.do(
-            user, lambda opened: opened.connection.describe(text, parameters=given)
+            user, lambda opened: opened.connection.describe(text, parameters=parameters)
         )
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
@@ -289,8 +289,8 @@ class PostgresPort:
             raise _Over(fatal("57P03", "the port is being started again", "try again")) from None
         try:
             return await self._shadow.connect(user.name, {**own, "client_encoding": "UTF8"})
-        except ShadowSays as said:
-            raise _Over(m.message(b"E", said.body)) from None
+        except ShadowSays as error:
+            raise _Over(m.message(b"E", error.body)) from None
         except OtherReading:
             raise
         except Gone:
@@ -359,28 +359,28 @@ class PostgresPort:
         end_point = self.channel.end_point if self.channel and "_pq_.encrypted" in pairs else None
         offered = b"".join(m.zero(name) for name in scram.mechanisms(end_point))
         writer.write(m.message(b"R", struct.pack("!i", 10), offered, b"\0"))
-        first = m.Reader(await self._said(reader))
+        first = m.Reader(await self._shadow_error(reader))
         mechanism = first.text()
         if first.whole(4) < 0:
             raise m.Malformed
         logins = self.service.logins
         try:
-            begun, told = await asyncio.to_thread(
+            begun, reply = await asyncio.to_thread(
                 scram.begin, logins, pairs["user"], mechanism, first.rest(), end_point
             )
-            writer.write(m.message(b"R", struct.pack("!i", 11), told))
-            last = await self._said(reader)
-            user, told = await asyncio.to_thread(
+            writer.write(m.message(b"R", struct.pack("!i", 11), reply))
+            last = await self._shadow_error(reader)
+            user, reply = await asyncio.to_thread(
                 scram.finish, logins, begun, last, end_point, address
             )
         except AccessError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
         except ServiceError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
-        writer.write(m.message(b"R", struct.pack("!i", 12), told))
+        writer.write(m.message(b"R", struct.pack("!i", 12), reply))
         return user
 
-    async def _said(self, reader: asyncio.StreamReader) -> bytes:
+    async def _shadow_error(self, reader: asyncio.StreamReader) -> bytes:
         kind, body = await m.read_message(reader, m.LONGEST_LOGIN)
         if kind != b"p":
             raise m.Malformed

@@ -43,8 +43,8 @@ def begin(
 ) -> tuple[Begun, bytes]:
     """Read the client's first message; give the server's. The name is the one of the connection."""
     text = _ascii(raw)
-    flag, _, rest = text.partition(",")
-    authorized, _, bare = rest.partition(",")
+    flag, _, remainder = text.partition(",")
+    authorized, _, bare = remainder.partition(",")
     if mechanism not in mechanisms(end_point) or authorized:
         raise Malformed
     if mechanism == BOUND and flag != _BINDING:
@@ -82,9 +82,9 @@ def finish(
     bound = end_point if begun.header.startswith(b"p=") else b""
     if bound is None or _unpacked(parts[0][2:]) != begun.header + bound:
         raise Malformed
-    said = f"{begun.bare},{begun.first},{unproved}".encode()
+    message = f"{begun.bare},{begun.first},{unproved}".encode()
     user, signature = logins.finish(
-        begun.exchange, said, _unpacked(proof), way="postgres", address=address
+        begun.exchange, message, _unpacked(proof), way="postgres", address=address
     )
     return user, b"v=" + base64.b64encode(signature)
 

@@ -85,12 +85,12 @@ class Server:
 def start_server(
     superuser: str,
     settings: Mapping[str, object],
-    place: Path | None = None,
+    parent: Path | None = None,
     ceilings: Ceilings | None = None,
 ) -> Server:
     """Make an empty cluster in a new folder of a place, by default the system's for temporary files, and start it."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=place)).absolute()
+        folder = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=parent)).absolute()
     except OSError:
         raise _cannot(
             "the folder for the PostgreSQL server cannot be written",
@@ -134,8 +134,8 @@ def start_server(
             )
         server = Server(folder, superuser, process, sockets / f".s.PGSQL.{PORT}")
     except BaseException:
-        for made in {folder, sockets}:
-            shutil.rmtree(made, ignore_errors=True)
+        for directory in {folder, sockets}:
+            shutil.rmtree(directory, ignore_errors=True)
         raise
     try:
         _wait_until_ready(server)
@@ -174,8 +174,8 @@ def _begin_child(ceilings: Ceilings | None) -> None:
     if ceilings is None:
         return
     # RLIMIT_DATA counts what a process keeps for itself; buffers that all share are not in it.
-    held = {resource.RLIMIT_DATA: ceilings.memory, resource.RLIMIT_FSIZE: ceilings.file}
-    for what, most in {**held, resource.RLIMIT_CORE: 0}.items():
+    limits = {resource.RLIMIT_DATA: ceilings.memory, resource.RLIMIT_FSIZE: ceilings.file}
+    for what, most in {**limits, resource.RLIMIT_CORE: 0}.items():
         hard = resource.getrlimit(what)[1]
         if hard != resource.RLIM_INFINITY:
             most = min(most, hard)

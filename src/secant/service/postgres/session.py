@@ -26,7 +26,7 @@ from secant.service.postgres.statements import (
     Framed,
     Portal,
     Prepared,
-    is_place,
+    has_room,
     question_of,
     read_statements,
 )
@@ -44,7 +44,7 @@ from secant.service.postgres.values import (
     shape_of,
     stand_ins,
 )
-from secant.service.remembered import Told
+from secant.service.remembered import Reply
 from secant.service.users import User
 
 _OURS = "secant_settings"
@@ -148,7 +148,7 @@ class Session:
                 await act(self, body)
             except Refusal as refusal:
                 await self._fail(refusal.body)
-            except _ToldAlready:
+            except _AlreadyReported:
                 continue
             finally:
                 self._give_turn()
@@ -168,10 +168,10 @@ class Session:
         """Whether the client has closed the connection, though not all that it sent may have been read."""
         return bool(self.reader._eof)  # type: ignore[attr-defined]
 
-    def end(self, words: bytes) -> None:
+    def end(self, message: bytes) -> None:
         """End the session from outside, with some last words; what runs for it ends, too."""
         if not self.last_words and self.task is not None:
-            self.last_words = words
+            self.last_words = message
             self.task.cancel()
 
     async def cancel(self) -> None:
@@ -205,7 +205,7 @@ class Session:
             if self.status == b"T":
                 self.link.send(m.message(b"Q", m.zero(_FAILING)))
                 await self._until_ready(tell=False)
-        except _ToldAlready:
+        except _AlreadyReported:
             pass
         finally:
             self._simple = False
@@ -233,7 +233,7 @@ class Session:
             self._forget(frame)
         self.link.send(m.message(b"Q", m.zero(sent)))
         if await self._until_ready(tag=tag):
-            raise _ToldAlready
+            raise _AlreadyReported
 
     async def _until_ready(self, *, tell: bool = True, tag: bytes = b"") -> bool:
         """Hand on what the shadow says until it is ready; give whether it said an error."""
@@ -253,8 +253,8 @@ class Session:
     # ── extended queries ─────────────────────────────────────────────────────────────────────────
 
     async def _parse(self, body: bytes) -> None:
-        asked = m.read_parse(body)
-        parts = await self._read(asked.text)
+        message = m.read_parse(body)
+        parts = await self._read(message.text)
         if len(parts) > 1:
             raise Refusal(
                 plain_error("42601", "cannot insert multiple commands into a prepared statement")
@@ -262,53 +262,53 @@ class Session:
         frame = parts[0] if parts else Framed("shadow", "")
         if frame.kind == "refused":
             raise Refusal(plain_error("0A000", frame.why, frame.hint))
-        if asked.name and asked.name in self.prepared:
+        if message.name and message.name in self.prepared:
             raise Refusal(
-                plain_error("42P05", f'prepared statement "{asked.name[:60]}" already exists')
+                plain_error("42P05", f'prepared statement "{message.name[:60]}" already exists')
             )
         if frame.kind == "shadow":
             self._forget(frame)
-            self.prepared.pop(asked.name, None)
+            self.prepared.pop(message.name, None)
             await self._pass(b"P", body, b"1")
             return
-        prepared = Prepared(frame, await self._types(frame, asked.types))
+        prepared = Prepared(frame, await self._types(frame, message.types))
         self._keep(prepared)
-        self.prepared[asked.name] = prepared
+        self.prepared[message.name] = prepared
         self._say(m.message(b"1"))
 
     def _keep(self, one: Prepared | Portal) -> None:
-        if not is_place((*self.prepared.values(), *self.portals.values()), one):
+        if not has_room((*self.prepared.values(), *self.portals.values()), one):
             raise Refusal(
                 plain_error("53000", "too much is prepared, or bound to values", "close some")
             )
 
-    async def _types(self, frame: Framed, given: tuple[int, ...]) -> tuple[int, ...]:
+    async def _types(self, frame: Framed, types: tuple[int, ...]) -> tuple[int, ...]:
         """Give the types of a question's parameters: as the client says, or as the shadow infers them."""
-        count = max(len(given), frame.placeholders)
+        count = max(len(types), frame.placeholders)
         if count > 1000:
             raise Refusal(plain_error("54000", "there are too many parameters"))
         if not count:
             return ()
-        wanted = (*given, *(0 for _ in range(count - len(given))))
-        inferred = await self.types_of(frame.asked, wanted) if 0 in wanted else None
+        given_types = (*types, *(0 for _ in range(count - len(types))))
+        inferred = await self.types_of(frame.asked, given_types) if 0 in given_types else None
         if inferred is None or len(inferred) != count:
-            inferred = wanted
+            inferred = given_types
         return tuple(_TEXT_TYPE if oid in (0, _UNKNOWN) else oid for oid in inferred)
 
     async def _bind(self, body: bytes) -> None:
-        asked = m.read_bind(body)
-        prepared = self.prepared.get(asked.statement)
+        message = m.read_bind(body)
+        prepared = self.prepared.get(message.statement)
         if prepared is None:
-            self.portals.pop(asked.portal, None)
+            self.portals.pop(message.portal, None)
             await self._pass(b"B", body, b"2")
             return
         try:
-            values = parameters(prepared.types, asked.formats, asked.values)
+            values = parameters(prepared.types, message.formats, message.values)
         except UsageError as error:
             raise Refusal(error_message(error)) from None
-        portal = Portal(prepared, values, asked.results, len(body))
+        portal = Portal(prepared, values, message.results, len(body))
         self._keep(portal)
-        self.portals[asked.portal] = portal
+        self.portals[message.portal] = portal
         self._say(m.message(b"2"))
 
     async def _describe(self, body: bytes) -> None:
@@ -346,12 +346,12 @@ class Session:
         if frame.kind == "explain":
             return _PLAN_COLUMNS
         try:
-            found: Columns = await self._done(
+            columns: Columns = await self._done(
                 await self._of_secant(self.describe, frame.asked, values)
             )
         except SecantError as error:
             raise Refusal(error_message(error, before=frame.question[0])) from None
-        return found if frame.kind == "rows" else None
+        return columns if frame.kind == "rows" else None
 
     async def _execute(self, body: bytes) -> None:
         name, _ = m.read_execute(body)
@@ -394,14 +394,14 @@ class Session:
         closing, self._opened = len(self._opened), []
         self.link.send(m.SYNC)
         while True:
-            kind, told = await self.link.read()
+            kind, content = await self.link.read()
             if kind == b"Z":
                 break
             if kind == b"3" and closing:
                 closing -= 1
             else:
-                self._say(m.message(kind, told))
-        self.status = told
+                self._say(m.message(kind, content))
+        self.status = content
         if self.status == b"I":
             self.portals.clear()
         self._say(m.message(b"Z", self.status))
@@ -426,7 +426,7 @@ class Session:
                 await self._flush()
             if kind == b"E":
                 self.skipping = True
-                raise _ToldAlready
+                raise _AlreadyReported
             if kind in ends:
                 return
 
@@ -468,14 +468,14 @@ class Session:
                 ))  # fmt: skip
             if frame.shows_nothing:
                 return frame.around(rows_text(columns, ()))
-            told: Told = await self._done(await self._ask(frame.asked, values, chosen))
+            result: Reply = await self._done(await self._ask(frame.asked, values, chosen))
         except SecantError as error:
             raise Refusal(error_message(error, before=before)) from None
         if chosen["notice"] != "off":
-            for caution in told.answer.warnings:
+            for caution in result.answer.warnings:
                 self._say(warning_message(caution))
-            self._say(price_message(told))
-        return frame.around(rows_text(columns, told.answer.rows))
+            self._say(price_message(result))
+        return frame.around(rows_text(columns, result.answer.rows))
 
     async def _ask(
         self, text: str, values: tuple[object, ...], chosen: dict[str, str | None]
@@ -499,11 +499,11 @@ class Session:
         )
         return ticket
 
-    async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
+    async def _of_secant(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Let Secant do something in a thread: the shadow's time does not run meanwhile."""
         self._give_turn()
         try:
-            return await asyncio.to_thread(function, *given)
+            return await asyncio.to_thread(function, *arguments)
         finally:
             await self._take_turn()
 
@@ -533,24 +533,24 @@ class Session:
             self.link.send(m.parse_message(_OURS, ASK_SETTINGS))
         self.link.send(m.bind_message(_OURS, _OURS, ()) + m.execute_message(_OURS))
         self.link.send(m.target_message(b"C", "P", _OURS) + (m.SYNC if self._simple else m.FLUSH))
-        found: list[str | None] | None = None
+        values: list[str | None] | None = None
         while True:
             kind, body = await self.link.read()
             if kind == b"D":
-                found = cells(body)
+                values = cells(body)
             elif kind == b"E":
                 self._settings_prepared = False
                 self._say(m.message(kind, body))
                 if not self._simple:
                     self.skipping = True
-                    raise _ToldAlready
+                    raise _AlreadyReported
             elif kind == (b"Z" if self._simple else b"3"):
                 if kind == b"Z":
                     self.status = body
-                if found is None:
-                    raise _ToldAlready
+                if values is None:
+                    raise _AlreadyReported
                 self._settings_prepared = True
-                return {n: v or None for n, v in zip(SETTINGS, found, strict=True)}
+                return {n: v or None for n, v in zip(SETTINGS, values, strict=True)}
 
     # ── small parts ──────────────────────────────────────────────────────────────────────────────
 
@@ -576,7 +576,7 @@ class SlowReader(Exception):  # noqa: N818 - what it is
     """The client does not read what was sent to it; the connection ends."""
 
 
-class _ToldAlready(Exception):  # noqa: N818 - the client knows
+class _AlreadyReported(Exception):  # noqa: N818 - the client knows
     """The shadow's error was handed on; nothing is left to say."""
 
 

@@ -165,15 +165,15 @@ class Shadow:
             self._typing = await self._opened(TYPIST, _DATABASE)
         link = self._typing
         link.send(parse_message("", text, types) + target_message(b"D", "S", "") + SYNC)
-        found: tuple[int, ...] | None = None
+        oids: tuple[int, ...] | None = None
         while True:
             kind, body = await link.read()
             if kind == b"t":
                 reader = Reader(body)
                 count = reader.whole(2, signed=False)
-                found = tuple(reader.whole(4, signed=False) for _ in range(count))
+                oids = tuple(reader.whole(4, signed=False) for _ in range(count))
             elif kind == b"Z":
-                return found
+                return oids
 
     def serves(self, link: Link) -> bool:
         """Say whether a connection is one to the server that runs now."""
@@ -251,12 +251,12 @@ class Shadow:
         text = f"SET lock_timeout = '1s'; BEGIN; {_EMPTY}; {self._wanted}; COMMIT"
         try:
             await link.run(text)
-        except ShadowSays as said:
+        except ShadowSays as error:
             await self._run(link, "ROLLBACK")
-            if said.state != _BLOCKED:
+            if error.state != _BLOCKED:
                 _log.error(
                     "the schema-only PostgreSQL server refused the tables of the policy (%s)",
-                    said.state,
+                    error.state,
                 )
                 raise
             # Whoever holds on to the tables of before must not keep everybody else from those of now.
@@ -329,27 +329,27 @@ def schema_text(catalog: Catalog, policy: Policy) -> str:
     for key in sorted(catalog.tables):
         table = catalog.tables[key]
         columns = ", ".join(f"{quoted(name)} {_type(kind)}" for name, kind in table.columns)
-        place = _place(catalog, table.name)
-        parts.append(f"CREATE TABLE {place} ({columns})")
+        table_name = _table_name(catalog, table.name)
+        parts.append(f"CREATE TABLE {table_name} ({columns})")
         declared = policy.tables.get(key)
-        held = {name.lower() for name, _ in table.columns}
-        if declared is not None and declared.key and {c.lower() for c in declared.key} <= held:
+        stored = {name.lower() for name, _ in table.columns}
+        if declared is not None and declared.key and {c.lower() for c in declared.key} <= stored:
             _, names = catalog.spelled(table.name, declared.key)
             listed = ", ".join(quoted(name) for name in names)
-            parts.append(f"ALTER TABLE {place} ADD PRIMARY KEY ({listed})")
-        told = (
+            parts.append(f"ALTER TABLE {table_name} ADD PRIMARY KEY ({listed})")
+        description = (
             "public: answered exactly" if key in policy.public else "protected: answered with noise"
         )
-        parts.append(f"COMMENT ON TABLE {place} IS {literal(told)}")
+        parts.append(f"COMMENT ON TABLE {table_name} IS {literal(description)}")
         # REFERENCES lets the catalogs of the standard list a table to who may not read it.
-        parts.append(f"GRANT REFERENCES ON {place} TO PUBLIC")
+        parts.append(f"GRANT REFERENCES ON {table_name} TO PUBLIC")
     parts += _references(catalog, policy)
     return ";\n".join(parts) or "SELECT 1"
 
 
 def _references(catalog: Catalog, policy: Policy) -> list[str]:
     """Write declared references to declared keys: tools draw their joins from them."""
-    found = []
+    references = []
     for key, facts in sorted(policy.tables.items()):
         for column, (other, target) in sorted(facts.references.items()):
             here, there = catalog.table(key), catalog.table(other)
@@ -364,18 +364,18 @@ def _references(catalog: Catalog, policy: Policy) -> list[str]:
             if named and pair[0] is not None and pair[0] == pair[1]:
                 _, (mine,) = catalog.spelled(here.name, (column,))
                 _, (theirs,) = catalog.spelled(there.name, (target,))
-                found.append(
-                    f"ALTER TABLE {_place(catalog, here.name)} ADD FOREIGN KEY ({quoted(mine)})"
-                    f" REFERENCES {_place(catalog, there.name)} ({quoted(theirs)})"
+                references.append(
+                    f"ALTER TABLE {_table_name(catalog, here.name)} ADD FOREIGN KEY ({quoted(mine)})"
+                    f" REFERENCES {_table_name(catalog, there.name)} ({quoted(theirs)})"
                 )
-    return found
+    return references
 
 
-def _place(catalog: Catalog, name: str) -> str:
+def _table_name(catalog: Catalog, name: str) -> str:
     """Write a table in the schema that its name tells, as the source has it."""
-    schema, dot, rest = name.partition(".")
+    schema, dot, bare = name.partition(".")
     if dot and schema in catalog.schemas[1:]:
-        return f"{quoted(schema)}.{quoted(rest)}"
+        return f"{quoted(schema)}.{quoted(bare)}"
     return f"public.{quoted(name)}"
 
 
@@ -411,8 +411,8 @@ _GRANTED = (
 _TAGS = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "CREATE INDEX", "DROP TABLE")
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(f"'{word}'" for word in words)
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"'{word}'" for word in names)
 
 
 IS_RESTRICTED = "SELECT 1 FROM pg_namespace WHERE nspname = 'secant_own'"

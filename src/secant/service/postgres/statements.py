@@ -69,36 +69,36 @@ class Framed:
 
 def read_statements(text: str, tables: Collection[str]) -> list[Framed]:
     """Say what each statement of a text wants. Takes seconds where a text has a million characters."""
-    return [framed(words, text, tables) for words in statements(text)]
+    return [framed(tokens, text, tables) for tokens in statements(text)]
 
 
-def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed:
-    """Say what one statement wants. `words` are its tokens; `text` is the whole text that they are of."""
-    begin, end = words[0].start, words[-1].end
+def framed(tokens: Sequence[Token], text: str, tables: Collection[str]) -> Framed:
+    """Say what one statement wants. `tokens` are its tokens; `text` is the whole text that they are of."""
+    begin, end = tokens[0].start, tokens[-1].end
     own = text[begin:end]
-    first = words[0]
-    head = next((word for word in words if word.text != "("), first)
-    if any(word.kind == "broken" for word in words):
-        return _of_shadow(head, words, own)  # it tells what is not closed, with the place
-    if not names_data(words, tables):
-        return _of_shadow(head, words, own)
-    reading = _reading(head, words)
+    first = tokens[0]
+    head = next((word for word in tokens if word.text != "("), first)
+    if any(word.kind == "broken" for word in tokens):
+        return _of_shadow(head, tokens, own)  # it tells what is not closed, with the place
+    if not names_data(tokens, tables):
+        return _of_shadow(head, tokens, own)
+    reading = _reading(head, tokens)
     if isinstance(reading, str):
         return Framed("refused", own, why=reading, hint="Secant only reads: write a SELECT")
     kind, start, stop = reading
-    if kind == "table" and (name := _created(words)) is not None and name in tables:
+    if kind == "table" and (name := _created(tokens)) is not None and name in tables:
         return Framed(
             "refused", own, why=f"{name} is a table of the data", hint="choose another name"
         )
-    asked = words[start:stop]
+    question_tokens = tokens[start:stop]
     return Framed(
         kind,
         own,
-        (asked[0].start - begin, asked[-1].end - begin),
+        (question_tokens[0].start - begin, question_tokens[-1].end - begin),
         placeholders=max(
-            (_number(word) for word in asked if word.kind == "placeholder"), default=0
+            (_number(word) for word in question_tokens if word.kind == "placeholder"), default=0
         ),
-        shows_nothing=shows_nothing(asked),
+        shows_nothing=shows_nothing(question_tokens),
     )
 
 
@@ -107,12 +107,12 @@ def _number(word: Token) -> int:
     return int(digits[:9]) if digits.isdecimal() else 0
 
 
-def names_data(words: Sequence[Token], tables: Collection[str]) -> bool:
+def names_data(tokens: Sequence[Token], tables: Collection[str]) -> bool:
     """Say whether a table of the data stands where a table can stand."""
     listing: list[bool | None] = [False]
     """For each open parenthesis, whether tables are listed; None in calls whose FROM is no clause."""
-    for place, word in enumerate(words):
-        before = words[place - 1] if place else None
+    for index, word in enumerate(tokens):
+        before = tokens[index - 1] if index else None
         if word.kind == "sign" and word.text == "(":
             expected = before is not None and (listing[-1] and before.text in ("(", ","))
             opens = before is not None and before.is_word("FROM", "JOIN", "ONLY", "TABLE")
@@ -133,7 +133,7 @@ def names_data(words: Sequence[Token], tables: Collection[str]) -> bool:
             continue
         if before is None or before.text in (",", "(") or _opens(before):
             return True
-        if before.text == "." and place >= 2 and words[place - 2].name.lower() in _SCHEMAS:
+        if before.text == "." and index >= 2 and tokens[index - 2].name.lower() in _SCHEMAS:
             return True
     return False
 
@@ -144,63 +144,63 @@ def _opens(word: Token) -> bool:
     )
 
 
-def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
+def _of_shadow(head: Token, tokens: Sequence[Token], own: str) -> Framed:
     word = head.text.upper() if head.kind == "word" else ""
-    if word == "DEALLOCATE" and not words[-1].is_word("ALL"):
-        return Framed("shadow", own, drops=words[-1].name)
-    if word in ("DEALLOCATE", "DISCARD") and words[-1].is_word("ALL"):
+    if word == "DEALLOCATE" and not tokens[-1].is_word("ALL"):
+        return Framed("shadow", own, drops=tokens[-1].name)
+    if word in ("DEALLOCATE", "DISCARD") and tokens[-1].is_word("ALL"):
         return Framed("shadow", own, drops_all=True)
     if word in SHADOWED:
         return Framed("shadow", own)
-    if word == "CREATE" and _creates_table(words):
+    if word == "CREATE" and _creates_table(tokens):
         return Framed("shadow", own)
-    if word == "DROP" and len(words) > 1 and words[1].is_word("TABLE"):
+    if word == "DROP" and len(tokens) > 1 and tokens[1].is_word("TABLE"):
         return Framed("shadow", own)
-    if word == "COPY" and any(w.is_word("STDOUT") for w in words) and _copies_out(words):
+    if word == "COPY" and any(w.is_word("STDOUT") for w in tokens) and _copies_out(tokens):
         return Framed("shadow", own)
     named = f"{word} is not accepted" if word else "this is no statement"
     return Framed("refused", own, why=named, hint="Secant only reads: write a SELECT")
 
 
-def _creates_table(words: Sequence[Token]) -> bool:
+def _creates_table(tokens: Sequence[Token]) -> bool:
     """Say whether a statement makes a temporary table: all else that CREATE makes, others can read or call.
 
     The text of a view is in the catalogs for everybody, with the rows that were released to its owner.
     """
-    behind = [w for w in words[1:4] if not w.is_word("LOCAL", "GLOBAL")]
+    behind = [w for w in tokens[1:4] if not w.is_word("LOCAL", "GLOBAL")]
     return len(behind) > 1 and behind[0].is_word("TEMP", "TEMPORARY") and behind[1].is_word("TABLE")
 
 
-def _copies_out(words: Sequence[Token]) -> bool:
+def _copies_out(tokens: Sequence[Token]) -> bool:
     depth = 0
-    for word in words:
+    for word in tokens:
         depth += {"(": 1, ")": -1}.get(word.text, 0)
         if depth == 0 and word.is_word("FROM", "TO"):
             return word.is_word("TO")
     return False
 
 
-def _reading(head: Token, words: Sequence[Token]) -> tuple[str, int, int] | str:
+def _reading(head: Token, tokens: Sequence[Token]) -> tuple[str, int, int] | str:
     """Give the kind of a statement over data, and from which token to which its question goes; or why it is refused."""
-    word, count = head.text.upper(), len(words)
+    word, count = head.text.upper(), len(tokens)
     if word in _QUERY:
         return "rows", 0, count
     if word == "EXPLAIN":
-        return _explained(words)
+        return _explained(tokens)
     if word == "DECLARE":
-        start = next((i for i, w in enumerate(words) if w.is_word("FOR")), None)
+        start = next((i for i, w in enumerate(tokens) if w.is_word("FOR")), None)
         return "a cursor is declared FOR a query" if start is None else ("cursor", start + 1, count)
     if word == "COPY":
-        if words[1].text != "(" or not _copies_out(words):
+        if tokens[1].text != "(" or not _copies_out(tokens):
             return "COPY reads from a query only: COPY (SELECT ...) TO STDOUT"
-        if not any(w.is_word("STDOUT") for w in words):
+        if not any(w.is_word("STDOUT") for w in tokens):
             return "COPY writes to STDOUT only"
-        return "copy", 2, _closing(words, 1)
-    if word == "CREATE" and _creates_table(words):
-        start = next((i for i, w in enumerate(words) if w.is_word("AS")), None)
+        return "copy", 2, _closing(tokens, 1)
+    if word == "CREATE" and _creates_table(tokens):
+        start = next((i for i, w in enumerate(tokens) if w.is_word("AS")), None)
         if start is None:
             return "a table is made by CREATE TEMP TABLE name AS SELECT ..."
-        ends = [w.text.upper() for w in words[-3:]]
+        ends = [w.text.upper() for w in tokens[-3:]]
         stop = count - (
             3 if ends == ["WITH", "NO", "DATA"] else 2 if ends[1:] == ["WITH", "DATA"] else 0
         )
@@ -210,16 +210,16 @@ def _reading(head: Token, words: Sequence[Token]) -> tuple[str, int, int] | str:
     return f"{word or 'this'} is not accepted"
 
 
-def _explained(words: Sequence[Token]) -> tuple[str, int, int] | str:
-    place = 1
+def _explained(tokens: Sequence[Token]) -> tuple[str, int, int] | str:
+    index = 1
     options: Sequence[Token] = ()
-    if words[place].text == "(" and not any(
-        w.is_word(*_QUERY) for w in words[place + 1 : place + 2]
+    if tokens[index].text == "(" and not any(
+        w.is_word(*_QUERY) for w in tokens[index + 1 : index + 2]
     ):
-        close = _closing(words, place)
-        options, place = words[place:close], close + 1
-    while place < len(words) and words[place].is_word("ANALYZE", "ANALYSE", "VERBOSE"):
-        options, place = (*options, words[place]), place + 1
+        close = _closing(tokens, index)
+        options, index = tokens[index:close], close + 1
+    while index < len(tokens) and tokens[index].is_word("ANALYZE", "ANALYSE", "VERBOSE"):
+        options, index = (*options, tokens[index]), index + 1
     for number, word in enumerate(options):
         off = number + 1 < len(options) and options[number + 1].text.upper() in (
             "OFF",
@@ -228,25 +228,25 @@ def _explained(words: Sequence[Token]) -> tuple[str, int, int] | str:
         )
         if word.is_word("ANALYZE", "ANALYSE") and not off:
             return "EXPLAIN ANALYZE would ask the question: write EXPLAIN, which spends nothing"
-    if place >= len(words):
+    if index >= len(tokens):
         return "EXPLAIN explains a query"
-    return "explain", place, len(words)
+    return "explain", index, len(tokens)
 
 
-def _closing(words: Sequence[Token], opened: int) -> int:
+def _closing(tokens: Sequence[Token], opened: int) -> int:
     depth = 0
-    for place in range(opened, len(words)):
-        depth += {"(": 1, ")": -1}.get(words[place].text, 0)
+    for index in range(opened, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
         if depth == 0:
-            return place
-    return len(words)
+            return index
+    return len(tokens)
 
 
-def _created(words: Sequence[Token]) -> str | None:
+def _created(tokens: Sequence[Token]) -> str | None:
     """Give the name of the table that CREATE TEMP TABLE makes."""
-    for place, word in enumerate(words[:-1]):
+    for index, word in enumerate(tokens[:-1]):
         if word.is_word("TABLE"):
-            behind = words[place + 1 :]
+            behind = tokens[index + 1 :]
             if len(behind) > 3 and behind[0].is_word("IF"):
                 behind = behind[3:]
             if len(behind) > 2 and behind[1].text == ".":
@@ -255,9 +255,9 @@ def _created(words: Sequence[Token]) -> str | None:
     return None
 
 
-def shows_nothing(words: Sequence[Token]) -> bool:
+def shows_nothing(tokens: Sequence[Token]) -> bool:
     """Say whether a question asks for columns only, as tools do: it ends with LIMIT 0."""
-    end = [w for w in words if w.text != ")"][-2:]
+    end = [w for w in tokens if w.text != ")"][-2:]
     return len(end) == 2 and end[0].is_word("LIMIT") and end[1].text == "0"
 
 
@@ -308,6 +308,6 @@ class Portal:
     asked: bool = False
 
 
-def is_place(kept: Collection[Prepared | Portal], one: Prepared | Portal) -> bool:
+def has_room(open_items: Collection[Prepared | Portal], one: Prepared | Portal) -> bool:
     """Say whether one more may be kept."""
-    return len(kept) < MOST and sum(each.size for each in (*kept, one)) <= MOST_BYTES
+    return len(open_items) < MOST and sum(each.size for each in (*open_items, one)) <= MOST_BYTES

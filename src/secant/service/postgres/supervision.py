@@ -64,7 +64,9 @@ class Supervised:
                     self._failure = error
                     self._began.set()
                     return
-                _log.error("the schema-only PostgreSQL server cannot be started: %s", _said(error))
+                _log.error(
+                    "the schema-only PostgreSQL server cannot be started: %s", _reason(error)
+                )
             else:
                 began = time.monotonic()
                 self._serve(server)
@@ -93,5 +95,5 @@ class Supervised:
             self._remove()
 
 
-def _said(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     return error.message if isinstance(error, SecantError) else type(error).__name__

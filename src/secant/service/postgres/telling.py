@@ -12,7 +12,7 @@ from secant.display.numbers import error_text, remaining_text, spent_text
 from secant.display.parts import noisy_columns, percent
 from secant.errors import SecantError
 from secant.service.postgres.messages import fields
-from secant.service.remembered import Told
+from secant.service.remembered import Reply
 
 # Our code, or its family -> SQLSTATE. The first that fits counts (I8).
 STATES: tuple[tuple[str, str], ...] = (
@@ -35,13 +35,13 @@ def state_of(error: SecantError) -> str:
 
 def error_message(error: SecantError, *, before: int = 0, severity: str = "ERROR") -> bytes:
     """Write an error; `before` is how many characters of the statement stand before the question."""
-    place = "" if error.span is None else str(before + error.span.start + 1)
+    position = "" if error.span is None else str(before + error.span.start + 1)
     return fields(
         b"E",
         (
             ("S", severity), ("V", severity), ("C", state_of(error)),
             ("M", f"{error.message} ({error.code})"), ("D", "\n".join(error.details)),
-            ("H", error.hint), ("P", place),
+            ("H", error.hint), ("P", position),
         ),
     )  # fmt: skip
 
@@ -54,47 +54,49 @@ def plain_error(state: str, text: str, hint: str = "", *, severity: str = "ERROR
 
 def warning_message(caution: Caution) -> bytes:
     """Write a warning."""
-    said = (("M", f"{caution.message} ({caution.code})"), ("H", caution.hint))
-    return fields(b"N", (("S", "WARNING"), ("V", "WARNING"), ("C", "01000"), *said))
+    parts = (("M", f"{caution.message} ({caution.code})"), ("H", caution.hint))
+    return fields(b"N", (("S", "WARNING"), ("V", "WARNING"), ("C", "01000"), *parts))
 
 
-def price_message(told: Told) -> bytes:
+def price_message(result: Reply) -> bytes:
     """Write what an answer cost, how far off it is, and what is left."""
-    lines = [_price(entry, told) for entry in told.answer.guarantee]
-    if told.reused:
+    lines = [_price(entry, result) for entry in result.answer.guarantee]
+    if result.reused:
         lines = [
-            f"this answer was released at {told.released_at:%Y-%m-%d %H:%M} UTC: it costs nothing now"
+            f"this answer was released at {result.released_at:%Y-%m-%d %H:%M} UTC: it costs nothing now"
         ]
-    elif told.answer.release_id is None:
+    elif result.answer.release_id is None:
         lines = ["public data: the answer is exact and costs nothing"]
-    lines += [] if not told.reused else [f"{n}: {_left(n, told)}" for n in told.answer.budget]
-    said = (("M", "; ".join(line for line in lines if line)), ("D", _errors(told)))
-    return fields(b"N", (("S", "NOTICE"), ("V", "NOTICE"), ("C", "00000"), *said))
+    lines += [] if not result.reused else [f"{n}: {_left(n, result)}" for n in result.answer.budget]
+    parts = (("M", "; ".join(line for line in lines if line)), ("D", _errors(result)))
+    return fields(b"N", (("S", "NOTICE"), ("V", "NOTICE"), ("C", "00000"), *parts))
 
 
-def _price(entry: dict[str, Any], told: Told) -> str:
+def _price(entry: dict[str, Any], result: Reply) -> str:
     paid = f"epsilon {spent_text(entry['epsilon'])}"
     if entry["delta"]:
         paid += f", delta {spent_text(entry['delta'])}"
-    left = _left(entry["protection"], told)
+    left = _left(entry["protection"], result)
     return f"{entry['protection']}: {paid} spent" + (f", {left}" if left else "")
 
 
-def _left(name: str, told: Told) -> str:
-    account = told.answer.budget.get(name)
+def _left(name: str, result: Reply) -> str:
+    account = result.answer.budget.get(name)
     if account is None:
         return ""
     return f"epsilon {remaining_text(account.remaining_epsilon)} is left"
 
 
-def _errors(told: Told) -> str:
+def _errors(result: Reply) -> str:
     """Say for each noisy column how far off its numbers are at most."""
-    error = told.answer.error
+    error = result.answer.error
     noisy = noisy_columns(error)
-    said = []
-    for number, name in enumerate(told.answer.columns):
+    errors = []
+    for number, name in enumerate(result.answer.columns):
         column = [row[number] for row in error.get("values") or () if number < len(row)]
         widths = [width for width in column if width is not None]
         if number in noisy and widths:
-            said.append(f"{name} {error_text(max(widths)) if max(widths) else '±0'}")
-    return f"off by at most, at {percent(error.get('level'))}: {', '.join(said)}" if said else ""
+            errors.append(f"{name} {error_text(max(widths)) if max(widths) else '±0'}")
+    return (
+        f"off by at most, at {percent(error.get('level'))}: {', '.join(errors)}" if errors else ""
+    )

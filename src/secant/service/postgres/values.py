@@ -76,14 +76,14 @@ def rows_text(columns: Columns, rows: Sequence[Sequence[Any]]) -> str:
         return f"SELECT {empty} WHERE false"
     lines = []
     for number, row in enumerate(rows):
-        cells = [_written(value) for value in row]
+        cells = [_cell_text(value) for value in row]
         if number == 0:
             cells = [f"{cell}::{t}" for cell, t in zip(cells, types, strict=True)]
         lines.append("(" + ", ".join(cells) + ")")
     return f"SELECT * FROM (VALUES {', '.join(lines)}) AS released({', '.join(names)})"
 
 
-def _written(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     match value:
         case None:
             return "NULL"
@@ -183,11 +183,11 @@ STAND_INS: dict[int, object] = {
 
 def stand_ins(types: Sequence[int], text: str = "1") -> list[object]:
     """Give a value of each type, and a text where any other type is meant."""
-    found: list[object] = []
+    values: list[object] = []
     for oid in types:
         item = _ARRAYS.get(oid)
-        found.append([STAND_INS.get(item, text)] if item is not None else STAND_INS.get(oid, text))
-    return found
+        values.append([STAND_INS.get(item, text)] if item is not None else STAND_INS.get(oid, text))
+    return values
 
 
 def parameters(
@@ -198,16 +198,16 @@ def parameters(
         raise UsageError(
             "USE-011", f"{len(values)} parameters are bound, the statement has {len(types)}"
         )
-    found: list[object] = []
+    decoded: list[object] = []
     for number, (oid, raw) in enumerate(zip(types, values, strict=True)):
         try:
-            found.append(None if raw is None else _read(oid, _format(formats, number), raw))
+            decoded.append(None if raw is None else _read(oid, _format(formats, number), raw))
         except (ValueError, KeyError, struct.error, OverflowError, InvalidOperation):
             raise UsageError(
                 "USE-011", f"the value for ${number + 1} cannot be read as its type",
                 hint="cast it in the text, such as $1::text",
             ) from None  # fmt: skip
-    return tuple(found)
+    return tuple(decoded)
 
 
 def _read(oid: int, form: int, raw: bytes) -> object:
@@ -226,29 +226,29 @@ def _array(item: int, raw: bytes) -> list[object]:
     count = struct.unpack_from("!i", raw, 12)[0]
     if dimensions != 1 or count > len(raw):
         raise ValueError
-    place, found = 20, []
+    position, values = 20, []
     for _ in range(count):
-        size = struct.unpack_from("!i", raw, place)[0]
-        place += 4
-        found.append(None if size < 0 else _BINARY[kind or item](raw[place : place + size]))
-        place += max(size, 0)
-    return found
+        size = struct.unpack_from("!i", raw, position)[0]
+        position += 4
+        values.append(None if size < 0 else _BINARY[kind or item](raw[position : position + size]))
+        position += max(size, 0)
+    return values
 
 
 def _listed(item: int, text: str) -> list[object]:
     """Read `{a,"b,c",NULL}`."""
     if not (text.startswith("{") and text.endswith("}")):
         raise ValueError
-    found: list[object] = []
-    place, end = 1, len(text) - 1
-    while place < end:
-        cell, was_quoted = "", text[place] == '"'
-        place += was_quoted
-        while place < end and text[place] != ('"' if was_quoted else ","):
-            place += text[place] == "\\"
-            cell += text[place]
-            place += 1
-        place += 1 + was_quoted
+    values: list[object] = []
+    position, end = 1, len(text) - 1
+    while position < end:
+        cell, was_quoted = "", text[position] == '"'
+        position += was_quoted
+        while position < end and text[position] != ('"' if was_quoted else ","):
+            position += text[position] == "\\"
+            cell += text[position]
+            position += 1
+        position += 1 + was_quoted
         read = _TEXT.get(item, str)
-        found.append(None if not was_quoted and cell.upper() == "NULL" else read(cell))
-    return found
+        values.append(None if not was_quoted and cell.upper() == "NULL" else read(cell))
+    return values

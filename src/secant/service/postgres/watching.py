@@ -139,39 +139,41 @@ class Watch:
         server = self._shadow.server
         if server is None:
             return
-        limits, place = self._shadow.limits, server.data
-        memory, files = await asyncio.to_thread(lambda: (memory_of(sessions), files_in(place)))
+        limits, folder = self._shadow.limits, server.data
+        memory, files = await asyncio.to_thread(lambda: (memory_of(sessions), files_in(folder)))
         self._ended &= set(sessions)
         live = sessions.keys() - self._ended
-        taken = Counter({p: n for p, n in memory.items() if p in live})
-        if taken.total() > limits.memory:
-            self._end(taken, sessions, "53200", "the sessions take more memory than there may be")
+        live_memory = Counter({p: n for p, n in memory.items() if p in live})
+        if live_memory.total() > limits.memory:
+            self._end(
+                live_memory, sessions, "53200", "the sessions take more memory than there may be"
+            )
         disk = await self._by_process(files)
-        written = Counter({p: n for p, n in disk.items() if p in live})
-        ending = disk.total() - written.total()  # of processes that were told to end
-        while written and written.most_common(1)[0][1] > self._shadow.session_disk:
-            ending += self._end(written, sessions, "53100", TOO_LONG)
+        live_disk = Counter({p: n for p, n in disk.items() if p in live})
+        ending = disk.total() - live_disk.total()  # of processes that were told to end
+        while live_disk and live_disk.most_common(1)[0][1] > self._shadow.session_disk:
+            ending += self._end(live_disk, sessions, "53100", TOO_LONG)
         total = files.total - ending
         # Files grow while they are measured: room for that is left.
-        while written and 2 * total > self._shadow.disk and 2 * written.total() > total:
-            total -= self._end(written, sessions, "53100", TOO_LONG)
+        while live_disk and 2 * total > self._shadow.disk and 2 * live_disk.total() > total:
+            total -= self._end(live_disk, sessions, "53100", TOO_LONG)
         if total > self._shadow.disk:
             _log.error(
                 "the files of the schema-only PostgreSQL server are too large: it begins anew"
             )
             self._shadow.kill()
 
-    def _end(self, taken: Counter[int], sessions: dict[int, Session], state: str, why: str) -> int:
+    def _end(self, sizes: Counter[int], sessions: dict[int, Session], state: str, why: str) -> int:
         """End the session that takes most; give how much that is."""
-        process, size = taken.most_common(1)[0]
-        del taken[process]
+        process, size = sizes.most_common(1)[0]
+        del sizes[process]
         self._ended.add(process)
         _log.warning("a session of user=%s was ended: %s", sessions[process].user.name, why)
         sessions[process].end(fatal(state, why))
         return size
 
     async def _by_process(self, files: Files) -> Counter[int]:
-        found = Counter(files.spilled)
+        sizes = Counter(files.spilled)
         if files.of_tables:
             listed = ", ".join(str(number) for number in files.of_tables)
             async with asyncio.timeout(SILENT):
@@ -180,8 +182,8 @@ class Watch:
                 )
             for number, process in rows:
                 if number is not None and process is not None:
-                    found[int(process)] += files.of_tables[int(number)]
-        return found
+                    sizes[int(process)] += files.of_tables[int(number)]
+        return sizes
 
 
 def fatal(state: str, text: str, hint: str = "") -> bytes:
@@ -195,25 +197,25 @@ TOO_LONG = "temporary tables and files take more than the owner allows"
 
 def memory_of(processes: Collection[int]) -> dict[int, int]:
     """Give how many bytes processes have for themselves; nothing on systems that do not tell."""
-    found = {}
+    sizes = {}
     for process in processes:
         try:
-            told = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+            status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
         except OSError:
             continue
-        line = re.search(r"^RssAnon:\s+(\d+) kB", told, re.MULTILINE)
+        line = re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)
         if line is not None:
-            found[process] = 1024 * int(line[1])
-    return found
+            sizes[process] = 1024 * int(line[1])
+    return sizes
 
 
 def files_in(folder: Path) -> Files:
     """Measure a folder; what goes while it is measured is not there."""
     total, tables, spilled = 0, Counter[int](), Counter[int]()
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             try:
-                size = 512 * os.lstat(os.path.join(place, name)).st_blocks
+                size = 512 * os.lstat(os.path.join(directory, name)).st_blocks
             except OSError:
                 continue
             total += size

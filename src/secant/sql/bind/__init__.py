@@ -68,12 +68,12 @@ def check_named(catalog: Catalog) -> None:
     for table, columns in catalog.derived.items():
         for column in columns:
             texts[f"tables.{table}.derived.{column}"] = f'SELECT "{column}" FROM "{table}"'
-    for place, text in texts.items():
+    for origin, text in texts.items():
         try:
             from_sql(text, catalog)
         except SqlError as error:
             hint = error.hint or "write it as it could be asked"
-            raise PolicyError("POL-002", f"{place}: {error.message}", hint=hint) from None
+            raise PolicyError("POL-002", f"{origin}: {error.message}", hint=hint) from None
 
 
 def _joins_at_once(plan: Relation) -> int:

@@ -94,10 +94,10 @@ def _named(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scal
             raise b.refuse(tree, "the part of a date is written as a text", "date_part('month', d)")
         years = _age(b, tree, part.name, moment, scope, collect)
         return years or part_of(b, tree, part.name, b.bind(moment, scope, collect))
-    found = NAMED.get(name)
-    if found is None:
+    entry = NAMED.get(name)
+    if entry is None:
         raise b.unknown(tree)
-    count, make = found
+    count, make = entry
     if len(tree.expressions) != count:
         raise b.refuse(tree, f"{name} takes {count} arguments")
     return make(b, tree, [b.bind(x, scope, collect) for x in tree.expressions])
@@ -185,8 +185,10 @@ _TO_CHAR = {
 @rule(exp.ToChar)
 def _to_char(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     """PostgreSQL's format of dates, part by part."""
-    written = tree.args.get("format")
-    shape = written.name if isinstance(written, exp.Literal) and written.is_string else ""
+    format_text = tree.args.get("format")
+    shape = (
+        format_text.name if isinstance(format_text, exp.Literal) and format_text.is_string else ""
+    )
     parts = re.findall(r"YYYY|DDD|HH24|MM|DD|MI|SS|YY|[^A-Za-z\"%]", shape)
     if not shape or "".join(parts) != shape:
         raise b.refuse(tree, "to_char takes a format of " + ", ".join(_TO_CHAR))
@@ -229,19 +231,19 @@ def _trunc(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scal
 def _escaped(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     """LIKE with a character that makes the next one an ordinary one; the pattern must be written, and whole."""
     like, escape = tree.this, tree.expression
-    written = like.expression if isinstance(like, exp.Like) else like
-    known = all(isinstance(x, exp.Literal) and x.is_string for x in (written, escape))
-    if not known or len(escape.name) != 1 or not _is_whole(written.name, escape.name):
+    pattern = like.expression if isinstance(like, exp.Like) else like
+    literal = all(isinstance(x, exp.Literal) and x.is_string for x in (pattern, escape))
+    if not literal or len(escape.name) != 1 or not _is_whole(pattern.name, escape.name):
         raise b.refuse(
             tree,
             "ESCAPE takes one character and a LIKE whose pattern is written, in which it stands before %, _ or itself",
             "x LIKE '10!%%' ESCAPE '!'",
         )
-    found = b.bind(like, scope, collect)
-    inner = found.operand if isinstance(found, n.Not) else found
+    bound_like = b.bind(like, scope, collect)
+    inner = bound_like.operand if isinstance(bound_like, n.Not) else bound_like
     assert isinstance(inner, n.Like)
     escaped = replace(inner, escape=escape.name)
-    return n.Not(escaped) if isinstance(found, n.Not) else escaped
+    return n.Not(escaped) if isinstance(bound_like, n.Not) else escaped
 
 
 def _is_whole(pattern: str, escape: str) -> bool:
@@ -278,15 +280,15 @@ def _time_bucket(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> 
             "date_trunc('day', t), or extract(hour FROM t) // 6 for parts of a day",
         )
     moment = b.bind(tree.expression, scope, collect)
-    found = called(b, tree, "date_trunc", (text_literal(part), moment))
-    return n.Cast(found, t.DATE) if type_of(moment).kind == "DATE" else found
+    truncated = called(b, tree, "date_trunc", (text_literal(part), moment))
+    return n.Cast(truncated, t.DATE) if type_of(moment).kind == "DATE" else truncated
 
 
 @rule(exp.Pad)
 def _pad(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     fill = tree.args.get("fill_pattern")
-    given = (tree.this, tree.expression, *(() if fill is None else (fill,)))
-    arguments = tuple(b.bind(x, scope, collect) for x in given)
+    trees = (tree.this, tree.expression, *(() if fill is None else (fill,)))
+    arguments = tuple(b.bind(x, scope, collect) for x in trees)
     name = "lpad" if tree.args.get("is_left") else "rpad"
     return called(b, tree, name, arguments if fill is not None else (*arguments, text_literal(" ")))
 
@@ -327,7 +329,7 @@ def _length(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sca
 def _concat(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     """Put texts together; NULL counts as an empty one."""
     empty = n.Literal("", t.TEXT)
-    found: n.Scalar = empty
+    joined: n.Scalar = empty
     for item in tree.expressions:
         part = b.bind(item, scope, collect)
         if type_of(part).kind == "NULL":
@@ -335,8 +337,8 @@ def _concat(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sca
         if type_of(part).kind != "TEXT":
             part = n.Cast(part, t.TEXT)
         part = n.Call("coalesce", (part, empty), span_of(item))
-        found = part if found is empty else n.Call("concat_op", (found, part), span_of(tree))
-    return found
+        joined = part if joined is empty else n.Call("concat_op", (joined, part), span_of(tree))
+    return joined
 
 
 @rule(exp.Trim)
@@ -344,18 +346,18 @@ def _trim(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scala
     what = tree.args.get("expression")
     side = str(tree.args.get("position") or "").upper()
     name = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side]
-    given = (tree.this,) if what is None else (tree.this, what)
-    return called(b, tree, name, tuple(b.bind(x, scope, collect) for x in given))
+    trees = (tree.this,) if what is None else (tree.this, what)
+    return called(b, tree, name, tuple(b.bind(x, scope, collect) for x in trees))
 
 
 # ── regular expressions ──────────────────────────────────────────────────────────────────────────
 
 
-def _pattern(b: ScalarBinder, tree: Any, written: Any) -> str:
-    if not isinstance(written, exp.Literal) or not written.is_string:
+def _pattern(b: ScalarBinder, tree: Any, node: Any) -> str:
+    if not isinstance(node, exp.Literal) or not node.is_string:
         raise b.refuse(tree, "a regular expression is written as a text")
     try:
-        return portable(written.name)
+        return portable(node.name)
     except ValueError as error:
         raise b.refuse(
             tree,

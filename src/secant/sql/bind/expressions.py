@@ -23,8 +23,8 @@ from secant.schema import types as t
 from secant.sql.bind.carried import check_carried
 from secant.sql.bind.scope import Scope
 from secant.sql.bind.sources import bind_part, cast_to_own, listed_in, nonsense, read_beside
-from secant.sql.bind.unknown import told
-from secant.sql.parse import form_of, span_of, written
+from secant.sql.bind.unknown import unknown_function
+from secant.sql.parse import form_of, function_name, span_of
 
 if TYPE_CHECKING:
     from secant.sql.bind.relations import Binder
@@ -144,13 +144,13 @@ class ScalarBinder:
         """Build the error for a function or a form that is not known here."""
         of_schema = isinstance(tree, exp.Dot) and isinstance(tree.expression, exp.Func)
         if of_schema or isinstance(tree, (exp.Func, exp.IgnoreNulls, exp.RespectNulls)):
-            return self.refuse(tree, *told(tree, self.text))
+            return self.refuse(tree, *unknown_function(tree, self.text))
         return self.refuse(tree, f"{self.word(tree)} is not accepted")
 
     def word(self, tree: exp.Expression) -> str:
         """Name a syntax node as its writer would."""
         named = isinstance(tree, exp.Func)
-        return f"the function {written(tree, self.text)}" if named else form_of(tree)
+        return f"the function {function_name(tree, self.text)}" if named else form_of(tree)
 
 
 Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]
@@ -191,27 +191,27 @@ def _literal(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
 
 def number(b: ScalarBinder, tree: Any) -> n.Literal:
     """Read a number as the engine does: whole, decimal with its own scale, or double if it has an exponent."""
-    written = tree.this
+    text = tree.this
     try:
-        if re.fullmatch(r"\d+", written):
-            value = int(written)
+        if re.fullmatch(r"\d+", text):
+            value = int(text)
             if value.bit_length() > 63:
                 raise b.refuse(
                     tree, "a whole number beyond 64 bits is not accepted", "write it as 1e20"
                 )
             return n.Literal(value, t.INTEGER)
-        if math.isinf(float(written)):
+        if math.isinf(float(text)):
             raise b.refuse(tree, "the number is beyond every double")
-        if "e" in written.lower():
-            return n.Literal(float(written), t.DOUBLE)
-        value_decimal = Decimal(written)
+        if "e" in text.lower():
+            return n.Literal(float(text), t.DOUBLE)
+        value_decimal = Decimal(text)
     except (ValueError, InvalidOperation):
         raise b.refuse(tree, "the number cannot be read") from None
     digits = len(value_decimal.as_tuple().digits)
     exponent = value_decimal.as_tuple().exponent
     scale = -exponent if isinstance(exponent, int) else 0
     if max(digits, scale) > t.MAX_PRECISION:
-        return n.Literal(float(written), t.DOUBLE)
+        return n.Literal(float(text), t.DOUBLE)
     return n.Literal(value_decimal, t.decimal(max(digits, scale), scale))
 
 
@@ -281,9 +281,9 @@ def _beside(b: ScalarBinder, tree: exp.Expression, scalar: n.Scalar, kind: t.Typ
 _TRUTH = {"true": True, "false": False, "t": True, "f": False}
 
 
-def quoted_number(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -> n.Literal:
+def quoted_number(b: ScalarBinder, tree: exp.Expression, text: str, kind: t.Type) -> n.Literal:
     """Read a number between quotes, as a client sends a value, as it would be without them."""
-    match = re.fullmatch(r"\s*([+-]?)((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*", written)
+    match = re.fullmatch(r"\s*([+-]?)((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*", text)
     if match is None or (kind == t.INTEGER and not match[2].isdecimal()):
         message = f"the text cannot be read as {kind.kind}, which it stands beside"
         raise b.unfit(tree, message, "give a number, or cast the other side")
@@ -292,16 +292,16 @@ def quoted_number(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.T
     return n.Literal(-read.value, read.type) if match[1] == "-" else read
 
 
-def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -> n.Literal:
+def instant(b: ScalarBinder, tree: exp.Expression, text: str, kind: t.Type) -> n.Literal:
     """Read a date or timestamp constant; a timestamp beside a DATE stays a timestamp."""
     try:
-        if re.fullmatch(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*", written):
-            year, month, day = (int(part) for part in written.strip().split("-"))
+        if re.fullmatch(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*", text):
+            year, month, day = (int(part) for part in text.strip().split("-"))
             date = datetime.date(year, month, day)
             if kind == t.DATE:
                 return n.Literal(date, t.DATE)
             return n.Literal(datetime.datetime(year, month, day), t.TIMESTAMP)  # noqa: DTZ001
-        moment = datetime.datetime.fromisoformat(written.strip())
+        moment = datetime.datetime.fromisoformat(text.strip())
     except ValueError:
         hint = "write dates as 'YYYY-MM-DD'"
         raise b.unfit(tree, "the text cannot be read as a date", hint) from None
@@ -462,15 +462,15 @@ def cast_type(b: ScalarBinder, tree: Any) -> t.Type:
         if not 0 < precision <= t.MAX_PRECISION or scale > precision:
             raise b.refuse(tree, "the decimal is too wide", "at most DECIMAL(38, s)")
         return t.decimal(precision, scale)
-    found = {
+    type_ = {
         "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INT": t.INTEGER,
         "BIGINT": t.INTEGER, "INT128": t.INTEGER, "FLOAT": t.DOUBLE, "DOUBLE": t.DOUBLE, "TEXT": t.TEXT,
         "VARCHAR": t.TEXT, "CHAR": t.TEXT, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP,
         "TIMESTAMPNTZ": t.TIMESTAMP, "DATETIME": t.TIMESTAMP, "TIMESTAMPTZ": t.TIMESTAMP,
     }.get(name)  # fmt: skip
-    if found is None:
+    if type_ is None:
         raise b.refuse(tree, "a cast to this type is not accepted")
-    return found
+    return type_
 
 
 @rule(exp.Interval)
@@ -540,11 +540,11 @@ def _plain(kind: type[exp.Expression], name: str, *slots: str) -> None:
     """Register a function whose arguments stand in the named slots of the syntax node."""
 
     def bind(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
-        written: list[exp.Expression] = []
+        trees: list[exp.Expression] = []
         for slot in slots:
             value = tree.args.get(slot)
-            written += value if isinstance(value, list) else [value] if value is not None else []
-        return called(b, tree, name, tuple(b.bind(item, scope, collect) for item in written))
+            trees += value if isinstance(value, list) else [value] if value is not None else []
+        return called(b, tree, name, tuple(b.bind(item, scope, collect) for item in trees))
 
     _RULES[kind] = bind
 

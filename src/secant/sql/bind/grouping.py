@@ -68,7 +68,7 @@ class Grouping:
             )
             tree = tree.this
         if isinstance(tree, exp.WithinGroup):
-            tree = self._written_out(tree)
+            tree = self._rewritten(tree)
         function = aggregate_named(tree)
         if function is None:
             raise self.binder.scalars.unknown(tree)
@@ -147,13 +147,13 @@ class Grouping:
             kind = type_of(call)
         except Mistyped as error:
             raise self.binder.scalars.unfit(tree, str(error), "aggregate a number") from None
-        for known in self.aggregations:
-            if same_call(known, call):
-                return n.Column(known.name, kind)
+        for earlier in self.aggregations:
+            if same_call(earlier, call):
+                return n.Column(earlier.name, kind)
         self.aggregations.append(call)
         return n.Column(call.name, kind, span_of(tree))
 
-    def _written_out(self, tree: Any) -> Any:
+    def _rewritten(self, tree: Any) -> Any:
         """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
         inner, order = tree.this, tree.expression
         check_carried(self.binder.scalars, tree)
@@ -173,9 +173,9 @@ class Grouping:
         return type(inner)(this=key.this, expression=inner.this)
 
     def _fraction(self, tree: Any) -> Fraction:
-        written = tree.args.get("quantile") or tree.args.get("expression")
-        if isinstance(written, exp.Literal) and not written.is_string:
-            value = number(self.binder.scalars, written).value
+        argument = tree.args.get("quantile") or tree.args.get("expression")
+        if isinstance(argument, exp.Literal) and not argument.is_string:
+            value = number(self.binder.scalars, argument).value
             assert isinstance(value, (int, float, Decimal))
             if 0 <= value <= 1:
                 return Fraction(str(value))
@@ -184,12 +184,12 @@ class Grouping:
         )
 
     def _argument(self, tree: Any) -> tuple[n.Scalar | None, bool]:
-        inner, rest = tree.this, tree.expressions
+        inner, others = tree.this, tree.expressions
         if isinstance(tree, exp.Anonymous):
             # A call of a name that sqlglot has no node for: its arguments stand in a list.
-            inner, rest = (rest[0] if rest else None), rest[1:]
+            inner, others = (others[0] if others else None), others[1:]
         distinct = False
-        if rest:
+        if others:
             raise self.binder.scalars.refuse(tree, "an aggregate takes one argument")
         if isinstance(inner, exp.Distinct):
             check_carried(self.binder.scalars, inner)
@@ -215,11 +215,11 @@ class Grouping:
 
     def _mark(self, tree: Any, scope: Scope) -> n.Scalar:
         check_carried(self.binder.scalars, tree)
-        asked = tuple(self.binder.scalars.bind(x, scope, self._nested) for x in tree.expressions)
-        if len(asked) > MOST_MARKS or not asked:
+        scalars = tuple(self.binder.scalars.bind(x, scope, self._nested) for x in tree.expressions)
+        if len(scalars) > MOST_MARKS or not scalars:
             raise self.binder.scalars.refuse(tree, f"GROUPING takes 1 to {MOST_MARKS} keys")
         name = f"{self.block}.grouping{len(self._marks)}"
-        self._marks.append((name, asked))
+        self._marks.append((name, scalars))
         return n.Column(name, t.INTEGER, span_of(tree))
 
     def grouped(
@@ -241,29 +241,29 @@ class Grouping:
         )
         if not several and not self._marks:
             return n.Aggregate(relation, self._keys, tuple(self.aggregations), span)
-        marked = [(name, self._known_keys(asked)) for name, asked in self._marks]
-        found: n.Relation | None = None
+        marked = [(name, self._listed_keys(scalars)) for name, scalars in self._marks]
+        union: n.Relation | None = None
         for index, one in enumerate(sets):
             number = len(sets) - index  # names of what is put together must differ
             part = self._set(relation, one, marked, number)
-            if found is None:
-                found = part
+            if union is None:
+                union = part
                 continue
             kinds = [f.type for f in fields_of(part)]
             last = index == len(sets) - 1
             names = self._shown(marked) if last else [f"{x}.to{index}" for x in self._shown(marked)]
             columns = tuple(n.Field(c, kind) for c, kind in zip(names, kinds, strict=True))
-            found = n.Union(found, part, True, columns, span)
-        assert found is not None
-        return found
+            union = n.Union(union, part, True, columns, span)
+        assert union is not None
+        return union
 
     def _shown(self, marked: list[tuple[str, list[n.Named]]]) -> list[str]:
         keys = [k.name for k in self._keys]
         return [*keys, *(a.name for a in self.aggregations), *(name for name, _ in marked)]
 
-    def _known_keys(self, asked: tuple[n.Scalar, ...]) -> list[n.Named]:
-        found = [next((k for k in self._keys if same(k.expression, x)), None) for x in asked]
-        if None in found:
+    def _listed_keys(self, scalars: tuple[n.Scalar, ...]) -> list[n.Named]:
+        keys = [next((k for k in self._keys if same(k.expression, x)), None) for x in scalars]
+        if None in keys:
             raise SqlError(
                 "SQL-008",
                 "GROUPING takes keys of GROUP BY",
@@ -271,7 +271,7 @@ class Grouping:
                 span=span_of(self.tree),
                 hint="write the key as it stands in GROUP BY",
             )
-        return [k for k in found if k is not None]
+        return [k for k in keys if k is not None]
 
     def _set(
         self,
@@ -287,11 +287,11 @@ class Grouping:
         )
         calls = tuple(replace(a, name=f"{a.name}.set{number}") for a in self.aggregations)
         rows = n.Aggregate(relation, keys, calls, span_of(self.tree))
-        held = dict(zip((k.name for k in own), keys, strict=True))
+        by_name = dict(zip((k.name for k in own), keys, strict=True))
         items: list[tuple[str, n.Scalar]] = []
         for k in self._keys:
             kind = type_of(k.expression)
-            there = held.get(k.name)
+            there = by_name.get(k.name)
             items.append(
                 (k.name, n.Literal(None, kind) if there is None else n.Column(there.name, kind))
             )
@@ -299,8 +299,8 @@ class Grouping:
             (a.name, n.Column(call.name, type_of(call)))
             for a, call in zip(self.aggregations, calls, strict=True)
         ]
-        for name, asked in marked:
-            bits = sum((k.name not in held) << i for i, k in enumerate(reversed(asked)))
+        for name, scalars in marked:
+            bits = sum((k.name not in by_name) << i for i, k in enumerate(reversed(scalars)))
             items.append((name, n.Literal(bits, t.INTEGER)))
         end = f".of{number}" if len(self._all_sets) > 1 else ""
         return n.Project(rows, tuple(n.Named(f"{name}{end}", x) for name, x in items))
@@ -389,9 +389,9 @@ class Grouping:
 
     def settle(self, scalar: n.Scalar) -> n.Scalar:
         """Rewrite an expression over the input into one over the groups."""
-        made = {a.name for a in self.aggregations}
+        columns = {a.name for a in self.aggregations}
         visible = {unique for s in self.scope.sources for unique in s.names}
-        kept = {k.name for k in self._keys}
+        names = {k.name for k in self._keys}
 
         @n.once
         def change(node: n.Node) -> n.Node:
@@ -399,9 +399,9 @@ class Grouping:
                 for key in self._keys:
                     if same(node, key.expression):
                         return n.Column(key.name, type_of(key.expression))
-            if isinstance(node, n.Column) and node.name not in made and node.name in visible:
+            if isinstance(node, n.Column) and node.name not in columns and node.name in visible:
                 raise self._ungrouped(node)
-            if isinstance(node, n.Outer) and node.name in visible and node.name not in kept:
+            if isinstance(node, n.Outer) and node.name in visible and node.name not in names:
                 raise self._ungrouped(node)
             if isinstance(node, n.Relation):
                 return _inside(node)
@@ -410,7 +410,7 @@ class Grouping:
         @n.once
         def _inside(node: n.Node) -> n.Node:
             # Inside a subquery only correlated references belong to this SELECT.
-            if isinstance(node, n.Outer) and node.name in visible and node.name not in kept:
+            if isinstance(node, n.Outer) and node.name in visible and node.name not in names:
                 raise self._ungrouped(node)
             return n.rebuild(node, _inside)
 

@@ -40,10 +40,10 @@ def bind_joins(binder: Binder, relation: n.Relation, joins: list[Any], scope: Sc
 
 
 def _crossed(relations: list[n.Relation]) -> n.Relation:
-    found = relations[0]
+    relation = relations[0]
     for other in relations[1:]:
-        found = n.Join("cross", found, other, None)
-    return found
+        relation = n.Join("cross", relation, other, None)
+    return relation
 
 
 LATEST = (
@@ -69,20 +69,20 @@ def _lateral(binder: Binder, left: n.Relation, tree: Any, scope: Scope) -> n.Rel
         rows = rows.input
     if not isinstance(rows, n.Aggregate) or rows.keys:
         raise binder.scalars.refuse(tree, "LATERAL may give several rows here", ONE_ROW)
-    alias, taken = binder.alias(carrier.alias or "lateral"), set[str]()
+    alias, names = binder.alias(carrier.alias or "lateral"), set[str]()
     span = span_of(tree)
     items = [n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(left)]
     shown = []
     for name, unique, kind in binder.column_aliases(carrier, bound.columns):
-        own = fresh(f"{alias}.{name}", taken)
+        own = fresh(f"{alias}.{name}", names)
         value = n.Project(bound.relation, (n.Named(f"{own}.value", n.Column(unique, kind)),))
         items.append(n.Named(own, n.ScalarSubquery(value, span)))
         shown.append((name, own, kind))
     scope.add(Source(carrier.alias or alias, tuple(shown)), span)
-    found = n.Project(left, tuple(items))
+    relation = n.Project(left, tuple(items))
     if plain:
-        return found
-    return n.Filter(found, binder.scalars.predicate(on, scope, binder.no_aggregates("ON")), span)
+        return relation
+    return n.Filter(relation, binder.scalars.predicate(on, scope, binder.no_aggregates("ON")), span)
 
 
 def _joined(binder: Binder, tree: Any, scope: Scope) -> n.Relation:
@@ -108,16 +108,16 @@ def _bind_join(
             tree, f"{word} JOIN is not accepted", LATEST if method == "ASOF" else hint
         )
     binder.only(tree, "this", "on", "side", "kind", "using", "method")
-    known = list(scope.sources)
+    earlier = list(scope.sources)
     right = _joined(binder, tree, scope)
-    new = [s for s in scope.sources if s not in known]
+    new = [s for s in scope.sources if s not in earlier]
     span = span_of(tree)
     names = [(item.name, item) for item in tree.args.get("using") or ()]
     if method:
-        names = [(name, tree) for name in _shared_names(known, new, scope)]
+        names = [(name, tree) for name in _shared_names(earlier, new, scope)]
     merged: list[tuple[str, str, str]] = []
     if names:
-        condition = _using(binder, names, known, new, scope, side, merged)
+        condition = _using(binder, names, earlier, new, scope, side, merged)
     elif tree.args.get("on") is not None:
         condition = binder.scalars.predicate(tree.args["on"], scope, binder.no_aggregates("ON"))
     elif method:
@@ -149,16 +149,16 @@ def _visible(sources: list[Source], name: str, scope: Scope) -> list[tuple[str, 
     return [h for s in sources for h in s.find(name) if h[0] not in scope.hidden]
 
 
-def _shared_names(known: list[Source], new: list[Source], scope: Scope) -> list[str]:
+def _shared_names(earlier: list[Source], new: list[Source], scope: Scope) -> list[str]:
     """Give the column names that both sides of a NATURAL JOIN show, in the order of the left one."""
-    shown = [c for s in known for c, unique, _ in s.columns if unique not in scope.hidden]
+    shown = [c for s in earlier for c, unique, _ in s.columns if unique not in scope.hidden]
     return [c for c in dict.fromkeys(shown) if _visible(new, c, scope)]
 
 
 def _using(
     binder: Binder,
     names: list[tuple[str, Any]],
-    known: list[Source],
+    earlier: list[Source],
     new: list[Source],
     scope: Scope,
     side: str,
@@ -167,8 +167,8 @@ def _using(
     """Bind equality of columns of one name; the merged column is the one that is never padded with NULL."""
     parts: list[n.Scalar] = []
     for name, item in names:
-        found = []
-        for sources in (known, new):
+        columns = []
+        for sources in (earlier, new):
             hits = _visible(sources, name, scope)
             if len(hits) != 1:
                 raise SqlError(
@@ -178,20 +178,20 @@ def _using(
                     span=span_of(item),
                     hint="write the condition with ON",
                 )
-            found.append(n.Column(*hits[0]))
-        if not t.comparable(found[0].type, found[1].type):
-            message = f"{name} is {found[0].type} on one side and {found[1].type} on the other"
+            columns.append(n.Column(*hits[0]))
+        if not t.comparable(columns[0].type, columns[1].type):
+            message = f"{name} is {columns[0].type} on one side and {columns[1].type} on the other"
             hint = "write the condition with ON, and cast one side"
             raise binder.scalars.unfit(item, message, hint)
-        parts.append(n.Compare("=", found[0], found[1], span_of(item)))
+        parts.append(n.Compare("=", columns[0], columns[1], span_of(item)))
         if side == "FULL":
-            if found[0].type != found[1].type:
+            if columns[0].type != columns[1].type:
                 raise binder.scalars.refuse(
                     item, f"{name} has two types", "write the condition with ON"
                 )
-            merged.append((name, found[0].name, found[1].name))
+            merged.append((name, columns[0].name, columns[1].name))
         else:
-            scope.hidden.add(found[0].name if side == "RIGHT" else found[1].name)
+            scope.hidden.add(columns[0].name if side == "RIGHT" else columns[1].name)
     return n.conjunction(tuple(parts)) or n.Literal(True, t.BOOLEAN)
 
 
@@ -209,11 +209,11 @@ def _full(
     assert join.condition is not None
     met = n.Exists(n.Filter(join.left, _from_outside(join.condition, inside)), join.span)
     alone = n.Filter(join.right, n.Not(met), join.span)
-    taken: set[str] = set()
-    new = {f.name: fresh(f"{alias}.{_short(f.name)}", taken) for f in (*lefts, *rights)}
+    names: set[str] = set()
+    new = {f.name: fresh(f"{alias}.{_short(f.name)}", names) for f in (*lefts, *rights)}
     kinds = {f.name: f.type for f in (*lefts, *rights)}
     pairs = list(dict.fromkeys((a, b) for a, b in equal_columns(join) if kinds[a] == kinds[b]))
-    both = {pair: fresh(f"{alias}.{_short(pair[0])}.either", taken) for pair in pairs}
+    both = {pair: fresh(f"{alias}.{_short(pair[0])}.either", names) for pair in pairs}
 
     def padded(own: frozenset[str], pick: int, rows: n.Relation, word: str) -> n.Project:
         items = [
@@ -255,9 +255,9 @@ def _from_outside(condition: n.Scalar, outside: frozenset[str]) -> n.Scalar:
             return n.Outer(node.name, node.type, node.span)
         return n.rebuild(node, change)
 
-    found = change(condition)
-    assert isinstance(found, n.Scalar)
-    return found
+    changed = change(condition)
+    assert isinstance(changed, n.Scalar)
+    return changed
 
 
 def _rename(scope: Scope, new: dict[str, str]) -> None:

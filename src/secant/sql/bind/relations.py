@@ -270,21 +270,21 @@ class Binder:
             common = stored
         if common is not None:
             unique = self.alias(shown)
-            taken: set[str] = set()
+            names: set[str] = set()
             columns = tuple(
-                (c, fresh(f"{unique}.{c}", taken), kind) for c, _, kind in common.columns
+                (c, fresh(f"{unique}.{c}", names), kind) for c, _, kind in common.columns
             )
             items = tuple(
                 n.Named(new, n.Column(old, kind))
                 for (_, old, kind), (_, new, _) in zip(common.columns, columns, strict=True)
             )
             parts = {
-                written: n.Field(fresh(f"{unique}.{written[0]}.part", taken), field.type)
-                for written, field in common.parts.items()
+                part: n.Field(fresh(f"{unique}.{part[0]}.part", names), field.type)
+                for part, field in common.parts.items()
             }
             more = tuple(
-                n.Named(parts[written].name, n.Column(field.name, field.type))
-                for written, field in common.parts.items()
+                n.Named(parts[part].name, n.Column(field.name, field.type))
+                for part, field in common.parts.items()
             )
             shown_columns = self.column_aliases(tree, columns)
             scope.add(Source(shown, shown_columns, parts, common.refused), span)
@@ -372,8 +372,12 @@ class Binder:
     def _condition(
         self, tree: exp.Select, clause: str, scope: Scope, collect: Any
     ) -> n.Scalar | None:
-        written = tree.args.get(clause)
-        return None if written is None else self.scalars.predicate(written.this, scope, collect)
+        clause_tree = tree.args.get(clause)
+        return (
+            None
+            if clause_tree is None
+            else self.scalars.predicate(clause_tree.this, scope, collect)
+        )
 
     def _outputs(self, item: Any, scope: Scope, before: list[Output], collect: Any) -> list[Output]:
         if isinstance(item, exp.Star) or (
@@ -401,9 +405,9 @@ class Binder:
             if isinstance(inner, exp.Column)
             else ""
         )
-        return [Output(name or self._written(inner), scalar)]
+        return [Output(name or self._output_name(inner), scalar)]
 
-    def _written(self, tree: exp.Expression) -> str:
+    def _output_name(self, tree: exp.Expression) -> str:
         """Name an unnamed output by its own text, as DuckDB does, cut to a sensible length."""
         text = tree.sql(dialect="duckdb").lower()
         return text if len(text) <= 60 else text[:57] + "..."
@@ -417,15 +421,15 @@ class Binder:
         collect: Any,
     ) -> list[tuple[n.Scalar, Any]]:
         order = tree.args.get("order")
-        found: list[tuple[n.Scalar, Any]] = []
+        orders: list[tuple[n.Scalar, Any]] = []
         for item in order.expressions if order is not None else ():
             check_carried(self.scalars, item)
             inner = item.this
             if isinstance(inner, exp.Var) and inner.name.upper() == "ALL":
-                found += [(o.scalar, item) for o in outputs]
+                orders += [(o.scalar, item) for o in outputs]
                 continue
-            found.append((self._output(inner, scope, outputs, aliases, collect), item))
-        return found
+            orders.append((self._output(inner, scope, outputs, aliases, collect), item))
+        return orders
 
     def _output(
         self, tree: Any, scope: Scope, outputs: list[Output], aliases: Any, collect: Any
@@ -444,8 +448,8 @@ class Binder:
         """Bind the list of DISTINCT ON."""
         distinct = tree.args.get("distinct")
         on = distinct.args.get("on") if distinct is not None else None
-        written = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
-        return [self._output(item, scope, outputs, aliases, collect) for item in written]
+        trees = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
+        return [self._output(item, scope, outputs, aliases, collect) for item in trees]
 
     def _finish(
         self,
@@ -457,19 +461,19 @@ class Binder:
         block: str,
     ) -> Bound:
         # A key or an aggregate of the block may be called as an output is: a name means one thing in a plan.
-        taken = {f.name.lower() for f in fields_of(relation)}
-        names = [fresh(f"{block}.{output.name}", taken) for output in outputs]
+        used = {f.name.lower() for f in fields_of(relation)}
+        names = [fresh(f"{block}.{output.name}", used) for output in outputs]
         items = [n.Named(name, o.scalar) for name, o in zip(names, outputs, strict=True)]
         columns = tuple(
             (o.name, name, type_of(o.scalar)) for name, o in zip(names, outputs, strict=True)
         )
 
         def place(scalar: n.Scalar) -> n.Column:
-            found = next((i for i in items if same(i.expression, scalar)), None)
-            if found is None:  # not shown: carried along, dropped at the end
-                found = n.Named(fresh(f"{block}.order{len(items)}", taken), scalar)
-                items.append(found)
-            return n.Column(found.name, type_of(scalar))
+            item = next((i for i in items if same(i.expression, scalar)), None)
+            if item is None:  # not shown: carried along, dropped at the end
+                item = n.Named(fresh(f"{block}.order{len(items)}", used), scalar)
+                items.append(item)
+            return n.Column(item.name, type_of(scalar))
 
         keys = tuple(self.sort_key(item, place(scalar)) for scalar, item in orders)
         apart = tuple(place(scalar) for scalar in firsts)
@@ -486,7 +490,7 @@ class Binder:
             )
         relation = n.Project(relation, tuple(items))
         if apart:
-            relation = first_of_each(relation, apart, keys, fresh(f"{block}.place", taken))
+            relation = first_of_each(relation, apart, keys, fresh(f"{block}.place", used))
         elif distinct is not None:
             relation = n.Distinct(relation, span_of(tree))
         if keys:
@@ -502,8 +506,8 @@ class Binder:
     def sort_key(self, item: Any, scalar: n.Scalar) -> n.SortKey:
         """Read the direction of an item of ORDER BY."""
         descending = bool(item.args.get("desc"))
-        written = item.args.get("nulls_first")
-        return n.SortKey(scalar, descending, bool(written))
+        nulls_first = item.args.get("nulls_first")
+        return n.SortKey(scalar, descending, bool(nulls_first))
 
     def _limited(self, tree: Any, relation: n.Relation) -> n.Relation:
         limit, offset = tree.args.get("limit"), tree.args.get("offset")
@@ -562,10 +566,10 @@ class Binder:
         if extra:
             raise self.scalars.refuse(tree, f"{extra[0].rstrip('_').upper()} is not accepted here")
 
-    def alias(self, wanted: str) -> str:
+    def alias(self, name: str) -> str:
         """Give an alias that no other table expression has."""
         # Without a dot of its own, an alias ends at the first dot of `alias.column`: no two columns get one name.
-        return fresh(wanted.replace(".", "_"), self._aliases)
+        return fresh(name.replace(".", "_"), self._aliases)
 
     def _block(self) -> str:
         self._blocks += 1

@@ -80,8 +80,8 @@ class Scope:
         """Give the column that a written name means: here first, then outside."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope._matches(table, name)
-            if len(found) > 1:
+            matches = scope._matches(table, name)
+            if len(matches) > 1:
                 raise SqlError(
                     "SQL-003",
                     f"the column {name} is in several tables",
@@ -89,20 +89,20 @@ class Scope:
                     span=span,
                     hint=f"write the table before it, such as {scope._owners(name)[0]}.{name}",
                 )
-            if found:
-                unique, kind = found[0]
+            if matches:
+                unique, kind = matches[0]
                 return Column(unique, kind, span) if scope is self else Outer(unique, kind, span)
             scope = scope.parent
         raise self.unknown(table, name, span)
 
     def _matches(self, table: str | None, name: str) -> list[tuple[str, Type]]:
-        found = []
+        matches = []
         for source in self.sources:
             if table is None:
-                found += [f for f in source.find(name) if f[0] not in self.hidden]
+                matches += [f for f in source.find(name) if f[0] not in self.hidden]
             elif source.alias.lower() == table.lower():
-                found += source.find(name)
-        return found
+                matches += source.find(name)
+        return matches
 
     def _owners(self, name: str) -> list[str]:
         return [s.alias for s in self.sources if s.find(name)]
@@ -136,12 +136,12 @@ class Scope:
         return SqlError("SQL-002", wrong, text=self.text, span=span, hint=hint)
 
 
-def fresh(wanted: str, taken: set[str]) -> str:
+def fresh(base: str, names: set[str]) -> str:
     """Give the wanted name, or one like it that differs from all taken ones in more than case; it is taken then."""
-    name, count = wanted, 2
-    while name.lower() in taken:
-        name, count = f"{wanted}#{count}", count + 1
-    taken.add(name.lower())
+    name, count = base, 2
+    while name.lower() in names:
+        name, count = f"{base}#{count}", count + 1
+    names.add(name.lower())
     return name
 
 

@@ -26,7 +26,7 @@ from secant.schema.catalog import StoredView, Table
 from secant.schema.parts import ELEMENTS, OF, Elements, Part
 from secant.sql.bind.scope import CommonTable, Scope, Source
 from secant.sql.bind.views import with_derived
-from secant.sql.bind.written_parts import JSON, Written, bare, written_part, written_parts
+from secant.sql.bind.written_parts import JSON, ColumnPart, bare, column_part, column_parts
 from secant.sql.parse import parse, span_of
 from secant.sql.screen import screen
 
@@ -69,18 +69,18 @@ def _scan(binder: Binder, table: Table, tree: Any, span: Span | None) -> tuple[n
     shown = tree.alias or tree.name
     unique = binder.alias(shown)
     parted = {column.lower(): (column, kind) for column, kind in table.parts}
-    asked: dict[Written, Part] = {}
-    for written in written_parts(tree.root()) if parted else ():
-        column, way, path = written
+    parts_read: dict[ColumnPart, Part] = {}
+    for written_part in column_parts(tree.root()) if parted else ():
+        column, way, path = written_part
         if column in parted and parted[column][1] in OF[way]:
-            asked[written] = Part(parted[column][0], way, path)
+            parts_read[written_part] = Part(parted[column][0], way, path)
     spread = _spread(tree, table, shown)
     fields = [n.Field(f"{unique}.{column}", kind) for column, kind in table.columns]
     columns = tuple(
         (column, field.name, field.type)
         for (column, _), field in zip(table.columns, fields, strict=True)
     )
-    parts = {w: n.Field(f"{unique}.{part.name}", part.type) for w, part in asked.items()}
+    parts = {w: n.Field(f"{unique}.{part.name}", part.type) for w, part in parts_read.items()}
     more = list({f.name: f for f in parts.values()}.values())
     if len({f.name.lower() for f in more}) < len(more):
         raise binder.scalars.refuse(
@@ -94,10 +94,10 @@ def _scan(binder: Binder, table: Table, tree: Any, span: Span | None) -> tuple[n
         rows = n.Field(f"{unique}.{spread.element}", dict(whole.columns)[spread.element])
         name, elements, more = spread.name, (spread.column.lower(), rows), [*more, rows]
     scan = n.Scan(name, unique, (*fields, *more), span)
-    relation, found = with_derived(
+    relation, derived = with_derived(
         binder, scan, (*columns, *((f.name, f.name, f.type) for f in more)), table.name
     )
-    return relation, Source(shown, found[: len(columns)], parts, _untaken(table), elements)
+    return relation, Source(shown, derived[: len(columns)], parts, _untaken(table), elements)
 
 
 # ── elements of arrays ───────────────────────────────────────────────────────────────────────────
@@ -117,8 +117,8 @@ def _spread(tree: Any, table: Table, shown: str) -> Elements | None:
     select = tree.find_ancestor(exp.Select)
     arrays = {c.lower(): c for c, kind in table.parts if kind in ELEMENTS}
     for join in (select.args.get("joins") or ()) if select is not None else ():
-        found = unnested(join)
-        column = bare(found[0].expressions[0]) if found is not None else None
+        unnested_join = unnested(join)
+        column = bare(unnested_join[0].expressions[0]) if unnested_join is not None else None
         if isinstance(column, exp.Column) and column.table.lower() in ("", shown.lower()):
             name = arrays.get(column.name.lower())
             if name is not None:
@@ -131,10 +131,10 @@ def bind_elements(binder: Binder, join: Any, scope: Scope, rows: n.Relation) -> 
 
     The scan stands below the joins, UNNEST above them: where a join pads rows of the scan, the two differ.
     """
-    found = unnested(join)
-    if found is None:
+    unnested_join = unnested(join)
+    if unnested_join is None:
         return False
-    tree, carrier = found
+    tree, carrier = unnested_join
     column = bare(tree.expressions[0])
     plain = not join.side and (join.args.get("on") is None or join.args["on"] == exp.true())
     if len(tree.expressions) != 1 or not isinstance(column, exp.Column) or not plain:
@@ -195,9 +195,9 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
 
     Parts that the query writes of columns that the view shows as they are stored are shown by it as well.
     """
-    known = binder.views.get(view.name)
-    if known is not None:
-        return known
+    bound_view = binder.views.get(view.name)
+    if bound_view is not None:
+        return bound_view
     if len(binder.within) >= DEEPEST:
         raise SqlError("SQL-007", "views stand within views too deep", hint="name a table of them")
     outside = binder.text
@@ -205,9 +205,9 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
     try:
         tree = screen(parse(_query(view), view.dialect), _query(view))
         binder.retold(_query(view))
-        taken = _written_of(outer)
+        parts_used = _parts_in(outer)
         left = _without_parts(binder, tree)
-        added = _with_parts(tree, left, view.columns, taken, _starred(binder, tree, 0))
+        added = _with_parts(tree, left, view.columns, parts_used, _starred(binder, tree, 0))
         bound = binder.query(tree, None, {})
     except SqlError as error:
         raise SqlError(
@@ -222,18 +222,19 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
         binder.retold(outside)
     whole = len(bound.columns) - len(added)
     parts = {
-        written: n.Field(unique, kind)
-        for written, (_, unique, kind) in zip(added, bound.columns[whole:], strict=True)
+        part: n.Field(unique, kind)
+        for part, (_, unique, kind) in zip(added, bound.columns[whole:], strict=True)
     }
     bound = replace(bound, columns=bound.columns[:whole])
-    given = view.columns or tuple(shown for shown, _, _ in bound.columns)
-    names = [name for i, name in enumerate(given) if i not in left]
+    column_names = view.columns or tuple(shown for shown, _, _ in bound.columns)
+    names = [name for i, name in enumerate(column_names) if i not in left]
     refused = {
-        given[i].lower(): f"of the view {view.name}: {reason}" for i, (reason, _) in left.items()
+        column_names[i].lower(): f"of the view {view.name}: {reason}"
+        for i, (reason, _) in left.items()
     }
     shown = [name for name, _, _ in bound.columns]
-    lost = _lower(given) - _lower(shown)
-    if len(names) > len(shown) and [x.lower() for x in given if x.lower() not in lost] == [
+    lost = _lower(column_names) - _lower(shown)
+    if len(names) > len(shown) and [x.lower() for x in column_names if x.lower() not in lost] == [
         x.lower() for x in shown
     ]:
         # A star in the text stands for columns that can be taken only: the others are told apart by their names.
@@ -250,22 +251,22 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
     return binder.views[view.name]
 
 
-def _written_of(outer: Any) -> dict[Written, Any]:
+def _parts_in(outer: Any) -> dict[ColumnPart, Any]:
     """Give the parts that a query writes, each with the syntax that writes it."""
-    found: dict[Written, Any] = {}
+    parts_used: dict[ColumnPart, Any] = {}
     for node in outer.walk():
-        written = written_part(node)
-        if written is not None:
-            column, way, path = written
-            found.setdefault((column.name.lower(), way, path), node)
-    return found
+        part = column_part(node)
+        if part is not None:
+            column, way, path = part
+            parts_used.setdefault((column.name.lower(), way, path), node)
+    return parts_used
 
 
 def _starred(binder: Binder, tree: Any, depth: int) -> dict[str, Any]:
     """Give the columns behind the stars of a SELECT that cannot be taken whole: where each is, and why, by name."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     if not _is_plain(tree):
-        return found
+        return columns
     stars = [
         x.table.lower() if isinstance(x, exp.Column) else "" for x in tree.expressions if x.is_star
     ]
@@ -274,8 +275,8 @@ def _starred(binder: Binder, tree: Any, depth: int) -> dict[str, Any]:
         for alias, reasons in aliases.items():
             if star in ("", alias):  # of two with one name, a view shows the first under it
                 for name, why in reasons.items():
-                    found.setdefault(name, (exp.column(name, table=star or None), why))
-    return found
+                    columns.setdefault(name, (exp.column(name, table=star or None), why))
+    return columns
 
 
 def _is_plain(tree: Any) -> bool:
@@ -285,18 +286,18 @@ def _is_plain(tree: Any) -> bool:
 def _with_parts(
     tree: Any,
     left: dict[int, tuple[str, Any]],
-    given: tuple[str, ...],
-    taken: dict[Written, Any],
+    names: tuple[str, ...],
+    parts_used: dict[ColumnPart, Any],
     starred: dict[str, Any],
-) -> list[Written]:
+) -> list[ColumnPart]:
     """Add parts of columns that a view shows to its list; give which, in order."""
     stored = {
-        (given[place] if given else item.name).lower(): item for place, (_, item) in left.items()
+        (names[index] if names else item.name).lower(): item for index, (_, item) in left.items()
     }
-    shown = {name: column for name, (column, _) in starred.items() if name in _lower(given)}
-    added: list[Written] = []
-    for written, node in taken.items() if _is_plain(tree) else ():
-        name = written[0]
+    shown = {name: column for name, (column, _) in starred.items() if name in _lower(names)}
+    added: list[ColumnPart] = []
+    for part, node in parts_used.items() if _is_plain(tree) else ():
+        name = part[0]
         column = stored.get(name) or shown.get(name)
         if column is None:
             continue
@@ -306,7 +307,7 @@ def _with_parts(
             continue
         own.replace(column.copy())
         tree.append("expressions", exp.alias_(item, f"part {len(added)}", quoted=True))
-        added.append(written)
+        added.append(part)
     return added
 
 
@@ -316,23 +317,25 @@ def _without_parts(binder: Binder, tree: Any, depth: int = 0) -> dict[int, tuple
         return {}
     aliases = _untaken_of(binder, tree, depth)
     left: dict[int, tuple[str, Any]] = {}
-    for place, item in enumerate(tree.expressions):
+    for index, item in enumerate(tree.expressions):
         column = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(column, exp.Column):
             continue
-        asked = [aliases.get(column.table.lower(), {})] if column.table else [*aliases.values()]
-        for reasons in asked:
+        candidates = (
+            [aliases.get(column.table.lower(), {})] if column.table else [*aliases.values()]
+        )
+        for reasons in candidates:
             if column.name.lower() in reasons:
-                left[place] = (reasons[column.name.lower()], column)
-    kept = [item for place, item in enumerate(tree.expressions) if place not in left]
-    if left and kept:
-        tree.set("expressions", kept)
-    return left if kept else {}
+                left[index] = (reasons[column.name.lower()], column)
+    remaining = [item for position, item in enumerate(tree.expressions) if position not in left]
+    if left and remaining:
+        tree.set("expressions", remaining)
+    return left if remaining else {}
 
 
 def _untaken_of(binder: Binder, tree: Any, depth: int) -> dict[str, dict[str, str]]:
     """Give for each table or view in the FROM of a SELECT its columns that cannot be taken whole, and why."""
-    found: dict[str, dict[str, str]] = {}
+    reasons_by_column: dict[str, dict[str, str]] = {}
     for item in tree.find_all(exp.Table):
         if item.find_ancestor(exp.Select) is tree:
             name = binder.catalog.in_schema(item.db, item.name) if item.db else item.name
@@ -340,8 +343,8 @@ def _untaken_of(binder: Binder, tree: Any, depth: int) -> dict[str, dict[str, st
             reasons = _untaken(table) if table is not None else {}
             if table is None and view is not None and depth < DEEPEST:
                 reasons = _untaken_by_view(binder, view, depth + 1)
-            found[(item.alias or item.name).lower()] = reasons
-    return found
+            reasons_by_column[(item.alias or item.name).lower()] = reasons
+    return reasons_by_column
 
 
 def _untaken_by_view(binder: Binder, view: StoredView, depth: int) -> dict[str, str]:
@@ -351,10 +354,10 @@ def _untaken_by_view(binder: Binder, view: StoredView, depth: int) -> dict[str, 
         return {}
     starred = any(x.is_star for x in tree.expressions)
     below = _starred(binder, tree, depth)
-    found = {c: why for c, (_, why) in below.items() if c in _lower(view.columns)}
+    reasons = {c: why for c, (_, why) in below.items() if c in _lower(view.columns)}
     names = view.columns or tuple(x.alias or x.name for x in tree.expressions)
     places = {} if starred else _without_parts(binder, tree, depth)
-    return found | {names[place].lower(): why for place, (why, _) in places.items()}
+    return reasons | {names[index].lower(): why for index, (why, _) in places.items()}
 
 
 def _lower(names: Iterable[str]) -> frozenset[str]:
@@ -367,10 +370,10 @@ def _untaken(table: Table) -> dict[str, str]:
 
 def _query(view: StoredView) -> str:
     """Give the query of a view: one engine tells the statement that made it."""
-    made = re.match(
+    head = re.match(
         r"\s*CREATE\b.*?\bAS\b\s*(?=\(?\s*(SELECT|WITH|FROM|VALUES)\b)", view.text, re.I | re.S
     )
-    query = view.text[made.end() :] if made else view.text
+    query = view.text[head.end() :] if head else view.text
     return query.strip().rstrip(";").replace("count_star()", "count(*)")
 
 
@@ -379,8 +382,8 @@ def _query(view: StoredView) -> str:
 
 def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
     """Give the column of a part; None if it is a part of nothing that is known here."""
-    written = written_part(tree)
-    if written is None and isinstance(tree, JSON):
+    part = column_part(tree)
+    if part is None and isinstance(tree, JSON):
         raise SqlError(
             "SQL-006",
             "a field of a JSON column is taken key by key, as text or as a number",
@@ -388,15 +391,15 @@ def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
             span=span_of(tree),
             hint="write doc->'a'->>'b', (doc->>'n')::int or json_extract_string(doc, '$.a.b')",
         )
-    if written is None:
+    if part is None:
         return None
-    column, way, path = written
+    column, way, path = part
     key = (column.name.lower(), way, path)
     around: Scope | None = scope
     while around is not None:
         sources = [s for s in around.sources if column.table.lower() in ("", s.alias.lower())]
-        found = [s.parts[key] for s in sources if key in s.parts]
-        if len(found) > 1:
+        matches = [s.parts[key] for s in sources if key in s.parts]
+        if len(matches) > 1:
             raise SqlError(
                 "SQL-003",
                 f"the column {column.name} is in several tables",
@@ -404,9 +407,9 @@ def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
                 span=span_of(tree),
                 hint="write the table before it",
             )
-        if found:
+        if matches:
             kind = n.Column if around is scope else n.Outer
-            return kind(found[0].name, found[0].type, span_of(tree))
+            return kind(matches[0].name, matches[0].type, span_of(tree))
         around = around.parent
     if isinstance(tree, (exp.Length, exp.ArraySize, exp.Extract)) or way == "seconds":
         return None  # of a text, or of a moment
@@ -425,9 +428,9 @@ def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
 _TIME_OF_DAY = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*")
 
 
-def time_of_day(written: str) -> n.Literal | None:
+def time_of_day(text: str) -> n.Literal | None:
     """Read a time of day as the moment of one day that stands for it; None if it is none."""
-    match = _TIME_OF_DAY.fullmatch(written)
+    match = _TIME_OF_DAY.fullmatch(text)
     if match is None:
         return None
     hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
@@ -438,20 +441,20 @@ def time_of_day(written: str) -> n.Literal | None:
     return n.Literal(datetime.datetime(1970, 1, 1) + passed, t.TIME)  # noqa: DTZ001
 
 
-def read_beside(written: str, kind: t.Type) -> n.Literal | None:
+def read_beside(text: str, kind: t.Type) -> n.Literal | None:
     """Read a text constant beside a column of such a type as the source would; None if it cannot be read."""
     if kind.form == "TIME":
-        return time_of_day(written)
+        return time_of_day(text)
     if kind.form == "UUID":
         try:
-            return n.Literal(str(uuid.UUID(written.strip())), t.UUID)
+            return n.Literal(str(uuid.UUID(text.strip())), t.UUID)
         except ValueError:
             return None
     if kind.form == "BLOB":
-        match = re.fullmatch(r"\\x((?:[0-9a-fA-F]{2})*)", written)
+        match = re.fullmatch(r"\\x((?:[0-9a-fA-F]{2})*)", text)
         digest = hashlib.sha256(bytes.fromhex(match[1])).hexdigest() if match else None
         return None if digest is None else n.Literal(digest, t.BLOB)
-    return n.Literal(written, t.TEXT)
+    return n.Literal(text, t.TEXT)
 
 
 def cast_to_own(operand: n.Scalar, target: Any) -> n.Scalar | None:

@@ -11,7 +11,7 @@ from functools import cache
 from sqlglot import exp
 
 from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
-from secant.sql.parse import written
+from secant.sql.parse import function_name
 
 _SINGLE = "it shows values of single rows, which no noise can hide"
 _COUNT = "count or sum instead, or list groups with their numbers: SELECT x, count(*) … GROUP BY x"
@@ -75,10 +75,10 @@ OTHER_NAMES = (
 """Names for functions and forms of the list that have another name there."""
 
 
-def told(tree: exp.Expression, text: str) -> tuple[str, str]:
+def unknown_function(tree: exp.Expression, text: str) -> tuple[str, str]:
     """Give a message and a hint for a function that is not accepted."""
     nulls = isinstance(tree, (exp.IgnoreNulls, exp.RespectNulls))
-    name = written(tree.this if nulls else tree, text)
+    name = function_name(tree.this if nulls else tree, text)
     if name.lower() in REASONS:
         reason, hint = REASONS[name.lower()]
         return f"{name} is not accepted: {reason}", hint

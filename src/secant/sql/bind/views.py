@@ -34,41 +34,41 @@ if TYPE_CHECKING:
 
 def needed_views(binder: Binder, tree: Any, catalog: Catalog) -> dict[str, CommonTable]:
     """Bind the views that a question names, and those that they name, each once."""
-    found: dict[str, CommonTable] = {}
+    views: dict[str, CommonTable] = {}
     if catalog.views:
-        _collect(binder, tree, catalog, found, ())
-    return found
+        _collect(binder, tree, catalog, views, ())
+    return views
 
 
 def _collect(
     binder: Binder,
     tree: Any,
     catalog: Catalog,
-    found: dict[str, CommonTable],
+    views: dict[str, CommonTable],
     within: tuple[str, ...],
 ) -> None:
     for name in _named(tree):
         view = catalog.views.get(name)
-        if view is None or name in found:
+        if view is None or name in views:
             continue
         if name in within:
             raise SqlError(
                 "SQL-006", f"the view {name} reads itself", hint="recursion is not accepted"
             )
         if isinstance(view, Constants):
-            found[name] = _constants(binder, name, view)
+            views[name] = _constants(binder, name, view)
             continue
         inner: Any = screen(parse(view.text), view.text)
         if not view.placed:
-            _without_places(inner)
-        _collect(binder, inner, catalog, found, (*within, name))
-        found[name] = _bound(binder, name, view, inner, found)
+            _without_spans(inner)
+        _collect(binder, inner, catalog, views, (*within, name))
+        views[name] = _bound(binder, name, view, inner, views)
 
 
 def _bound(
-    binder: Binder, name: str, view: View, tree: Any, found: dict[str, CommonTable]
+    binder: Binder, name: str, view: View, tree: Any, views: dict[str, CommonTable]
 ) -> CommonTable:
-    bound = binder.query(tree, None, dict(found))
+    bound = binder.query(tree, None, dict(views))
     if view.columns and len(view.columns) != len(bound.columns):
         message = f"{name} has {len(bound.columns)} columns and {len(view.columns)} names for them"
         raise SqlError("SQL-008", message, span=span_of(tree), hint="name each column once")
@@ -97,7 +97,7 @@ def names_read(text: str) -> tuple[str, ...]:
     return tuple(name for name in _named(tree) if name not in hidden)
 
 
-def _without_places(tree: Any) -> None:
+def _without_spans(tree: Any) -> None:
     """Forget where words stand: those places are not places of the question."""
     for node in tree.walk():
         for key in ("start", "end", "line", "col"):
@@ -128,14 +128,14 @@ def with_derived(
         own = f"{raw[name]}'"
         bound[own] = substitute(scalar, bound)
         stored[name] = (name, own, type_of(scalar))
-    found = tuple((shown, *stored[shown.lower()][1:]) for shown, _, _ in columns)
-    items = (n.Named(unique, bound.get(unique, n.Column(unique, k))) for _, unique, k in found)
-    return n.Project(scan, tuple(items)), found
+    derived = tuple((shown, *stored[shown.lower()][1:]) for shown, _, _ in columns)
+    items = (n.Named(unique, bound.get(unique, n.Column(unique, k))) for _, unique, k in derived)
+    return n.Project(scan, tuple(items)), derived
 
 
 def _expression(formula: Formula) -> Any:
     tree: Any = screen(parse(f"SELECT {formula.text}", formula.dialect), formula.text)
-    _without_places(tree)
+    _without_spans(tree)
     (item,) = tree.expressions if len(tree.expressions) == 1 else (tree,)
     return item
 
@@ -157,8 +157,8 @@ def without_unused(plan: n.Relation, catalog: Catalog) -> n.Relation:
     """Leave out columns beside derived ones that nobody names: a question is not about what they follow from."""
     if not catalog.derived:
         return plan
-    made = [x for x in n.walk(plan) if isinstance(x, n.Project) and _is_derived(x)]
-    inside = {x for project in made for item in project.items for x in n.walk(item)}
+    derived = [x for x in n.walk(plan) if isinstance(x, n.Project) and _is_derived(x)]
+    inside = {x for project in derived for item in project.items for x in n.walk(item)}
     above = (columns_named(x) for x in n.walk(plan) if x not in inside)
     named = {f.name for f in fields_of(plan)}.union(*above)
 
@@ -166,8 +166,8 @@ def without_unused(plan: n.Relation, catalog: Catalog) -> n.Relation:
         if not isinstance(node, n.Project) or not _is_derived(node):
             return node
         # A row is there, whether or not anybody names a column of it.
-        kept = tuple(i for i in node.items if i.name in named)
-        return replace(node, items=kept) if kept else node.input
+        used = tuple(i for i in node.items if i.name in named)
+        return replace(node, items=used) if used else node.input
 
     return transform(plan, change, n.Project)
 

@@ -85,9 +85,9 @@ class Windows:
         except Mistyped as error:
             hint = "see docs/reference/sql-accepted.md for what it takes"
             raise self.binder.scalars.unfit(tree, str(error), hint) from None
-        for known in self.calls:
-            if same(replace(call, name=known.name), known):
-                return n.Column(known.name, kind)
+        for earlier in self.calls:
+            if same(replace(call, name=earlier.name), earlier):
+                return n.Column(earlier.name, kind)
         self.calls.append(call)
         return n.Column(call.name, kind, span_of(tree))
 
@@ -122,7 +122,7 @@ class Windows:
                 tree, f"{scalars.word(tree)} is not accepted over a window", f"accepted: {accepted}"
             )
         assert function is not None
-        written = [tree.args.get(slot) for slot in ("this", "offset", "default")]
+        trees = [tree.args.get(slot) for slot in ("this", "offset", "default")]
         if isinstance(tree.this, exp.Distinct):
             raise scalars.refuse(
                 tree,
@@ -130,8 +130,8 @@ class Windows:
                 "count distinct values in a subquery",
             )
         if isinstance(tree.this, exp.Star):
-            written = []
-        arguments = [self._bound(item, scope) for item in written if item is not None]
+            trees = []
+        arguments = [self._bound(item, scope) for item in trees if item is not None]
         if condition is not None:
             if function in WINDOW_FUNCTIONS:
                 raise scalars.refuse(tree, "FILTER belongs to aggregates")
@@ -226,18 +226,18 @@ class Windows:
             for f in fields_of(relation)
             if f.name in names
         ]
-        taken = {f.name.lower() for f in fields_of(relation)} | {c.name.lower() for c in self.calls}
+        used = {f.name.lower() for f in fields_of(relation)} | {c.name.lower() for c in self.calls}
 
         def column(scalar: n.Scalar) -> n.Scalar:
             if isinstance(scalar, n.Literal):
                 return scalar
-            found = next((i for i in items if same(i.expression, scalar)), None)
-            if found is None:
+            item = next((i for i in items if same(i.expression, scalar)), None)
+            if item is None:
                 own = scalar.name if isinstance(scalar, n.Column) else ""
-                name = own or fresh(f"{self.block}.over{len(items)}", taken)
-                found = n.Named(name, scalar)
-                items.append(found)
-            return n.Column(found.name, type_of(scalar))
+                name = own or fresh(f"{self.block}.over{len(items)}", used)
+                item = n.Named(name, scalar)
+                items.append(item)
+            return n.Column(item.name, type_of(scalar))
 
         self.settle(column)
         return n.Window(n.Project(relation, tuple(items)), tuple(self.calls), self.calls[0].span)

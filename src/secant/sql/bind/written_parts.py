@@ -14,21 +14,21 @@ from sqlglot import exp
 
 from secant.schema.parts import Path
 
-Written = tuple[str, str, Path]
+ColumnPart = tuple[str, str, Path]
 """The column in lower case, the way, and where or what is looked for."""
 JSON = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar)
 
 
-def written_parts(tree: exp.Expression) -> Iterator[Written]:
+def column_parts(tree: exp.Expression) -> Iterator[ColumnPart]:
     """Give all parts that a query writes, of whatever columns."""
     for node in tree.walk():
-        found = written_part(node)
-        if found is not None:
-            column, way, path = found
+        part = column_part(node)
+        if part is not None:
+            column, way, path = part
             yield column.name.lower(), way, path
 
 
-def written_part(tree: Any) -> tuple[exp.Column, str, Path] | None:
+def column_part(tree: Any) -> tuple[exp.Column, str, Path] | None:
     """Read what may be a part of a column; whether it is one, the column's type says."""
     if isinstance(tree, (exp.JSONExtractScalar, exp.JSONBExtractScalar)):
         return _field(tree)
@@ -74,10 +74,10 @@ def _holds(array: Any, element: Any) -> tuple[exp.Column, str, Path] | None:
 def _field(tree: Any) -> tuple[exp.Column, str, Path] | None:
     steps: list[str | int] = []
     while isinstance(tree, JSON):
-        found = _steps(tree)
-        if found is None:
+        inner_steps = _steps(tree)
+        if inner_steps is None:
             return None
-        steps = [*found, *steps]
+        steps = [*inner_steps, *steps]
         tree = bare(tree.this)
     return (tree, "field", tuple(steps)) if isinstance(tree, exp.Column) and steps else None
 
@@ -92,12 +92,12 @@ def _number(tree: Any) -> tuple[exp.Column, str, Path] | None:
     """Read a field that is cast to a number; a decimal with a scale is made of the field's text instead."""
     way = _NUMBERS.get(tree.to.this.name if isinstance(tree.to, exp.DataType) else "")
     inner = bare(tree.this)
-    found = (
+    field = (
         _field(inner)
         if isinstance(inner, JSON) and way is not None and not tree.to.expressions
         else None
     )
-    return None if found is None or way is None else (found[0], way, found[2])
+    return None if field is None or way is None else (field[0], way, field[2])
 
 
 def _steps(tree: Any) -> list[str | int] | None:
@@ -113,7 +113,7 @@ def _steps(tree: Any) -> list[str | int] | None:
         match = re.fullmatch(r"\{([^{}\"\\]*)\}", path.name)
         names = match[1].split(",") if match else []
         return [name.strip() for name in names] if names and all(map(str.strip, names)) else None
-    found: list[str | int] = []
+    steps: list[str | int] = []
     for step in path.expressions if isinstance(path, exp.JSONPath) else [path]:
         if isinstance(step, exp.JSONPathRoot):
             continue
@@ -121,6 +121,6 @@ def _steps(tree: Any) -> list[str | int] | None:
             return None
         if not isinstance(step.this, (str, int)):
             return None  # a pattern, not a place
-        found.append(step.this)
+        steps.append(step.this)
     # Behind an arrow the parser takes 'a.b' for a path, and engines for one key: a path has an arrow for each step.
-    return found if len(found) == 1 or "only_json_types" not in tree.args else None
+    return steps if len(steps) == 1 or "only_json_types" not in tree.args else None

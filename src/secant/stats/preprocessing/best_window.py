@@ -29,16 +29,16 @@ def promising_windows(numbers: Values, scale: float) -> list[tuple[int, int]]:
     count = int(numbers.size)
     root = math.sqrt(scale)
     best = float(count - 1)  # one value has no spread: all others are given up
-    found: list[tuple[Indices, Indices, Values]] = []
+    windows: list[tuple[Indices, Indices, Values]] = []
     for first, after, end in _cells(numbers, _WIDE * count / root):
         if count - (end - first) > best:
             break  # cells come by their size, and none that follows can win
         cell = _Cell.of(numbers[first:end], root, count)
         starts, ends, least, best = _search(cell, after - first, best)
-        found.append((starts + first, ends - starts, least))
+        windows.append((starts + first, ends - starts, least))
     return [
         (start, size)
-        for starts, sizes, least in found
+        for starts, sizes, least in windows
         for start, size in zip(
             starts[least <= best].tolist(), sizes[least <= best].tolist(), strict=True
         )
@@ -47,13 +47,13 @@ def promising_windows(numbers: Values, scale: float) -> list[tuple[int, int]]:
 
 def _cells(numbers: Values, wide: float) -> list[tuple[int, int, int]]:
     """Give (first, after, end): windows that start from `first` to before `after` and are not wide end by `end`."""
-    found, first = [], 0
+    cells, first = [], 0
     while first < numbers.size:
         after = int(np.searchsorted(numbers, numbers[first] + wide, side="right"))
         end = int(np.searchsorted(numbers, numbers[first] + 2 * wide, side="right"))
-        found.append((first, after, end))
+        cells.append((first, after, end))
         first = after
-    return sorted(found, key=lambda cell: cell[0] - cell[2])
+    return sorted(cells, key=lambda cell: cell[0] - cell[2])
 
 
 @frozen
@@ -102,7 +102,7 @@ def _search(cell: _Cell, starts: int, best: float) -> tuple[Indices, Indices, Va
     count = int(cell.points.size)
     size = 1 << count.bit_length()
     none = np.zeros(0, dtype=np.int64)
-    kept: list[tuple[Indices, Indices, Values]] = [(none, none, np.zeros(0))]
+    leaves: list[tuple[Indices, Indices, Values]] = [(none, none, np.zeros(0))]
     waiting = [(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), size)]
     while waiting:
         left, right, size = waiting.pop()
@@ -118,10 +118,10 @@ def _search(cell: _Cell, starts: int, best: float) -> tuple[Indices, Indices, Va
         best = min(best, float(reached.min(initial=math.inf)))
         alive = least <= best
         if size == 1:
-            kept.append((left[alive], right[alive], least[alive]))
+            leaves.append((left[alive], right[alive], least[alive]))
         elif alive.any():
             waiting.append(_quarters(left[alive], right[alive], size // 2, starts, count))
-    start, end, least = (np.concatenate(part) for part in zip(*kept, strict=True))
+    start, end, least = (np.concatenate(part) for part in zip(*leaves, strict=True))
     return start, end, least, best
 
 
@@ -167,5 +167,5 @@ def _quarters(
     """Cut each block in four, and keep those that hold a window of a value or more."""
     i0 = np.concatenate([left, left, left + half, left + half])
     j0 = np.concatenate([right, right + half, right, right + half])
-    held = (i0 < starts) & (j0 <= count) & (np.minimum(j0 + half - 1, count) > i0)
-    return i0[held], j0[held], half
+    valid = (i0 < starts) & (j0 <= count) & (np.minimum(j0 + half - 1, count) > i0)
+    return i0[valid], j0[valid], half

@@ -63,12 +63,12 @@ def individual_finding(
     )
 
 
-def _finding(found: Fraction, target: Fraction, proof: str) -> Finding:
-    gap = float(abs(found - target)) * (1 + 2.0**-50)
-    reason = "g was computed and equals f" if found == target else "g was computed"
+def _finding(value: Fraction, target: Fraction, proof: str) -> Finding:
+    gap = float(abs(value - target)) * (1 + 2.0**-50)
+    reason = "g was computed and equals f" if value == target else "g was computed"
     if proof == "preprocess.certain":
         reason = "every part of the data is as near to the whole as its missing members allow"
-    return Finding(found, float(target), gap, found == target, reason, proof)
+    return Finding(value, float(target), gap, value == target, reason, proof)
 
 
 def whole_variance(ordered: Values) -> Fraction:
@@ -89,11 +89,11 @@ def _bounded_variance(data: Values, limits: tuple[Fraction, ...]) -> Fraction:
     if data.size > LARGEST_GENERAL:
         raise _too_many()
     unit, numbers = whole_numbers(data)
-    found = np.empty(1 << data.size, dtype=object)
+    spreads = np.empty(1 << data.size, dtype=object)
     for mask in range(1 << data.size):
         inside = [number for i, number in enumerate(numbers) if mask >> i & 1]
-        found[mask] = _spread(inside) * unit * unit
-    return bounded_subsets(found, limits, Fraction(0)).value
+        spreads[mask] = _spread(inside) * unit * unit
+    return bounded_subsets(spreads, limits, Fraction(0)).value
 
 
 def _too_many() -> UsageError:
@@ -133,16 +133,16 @@ def _limits(
 ) -> tuple[Fraction, Fraction]:
     """Give how high and how low g may be: each class without its largest, without its smallest member."""
     highs, lows = [], []
-    for place, ((start, end), move) in enumerate(zip(state, moves, strict=True)):
+    for index, ((start, end), move) in enumerate(zip(state, moves, strict=True)):
         if start < end:
-            highs.append(bounded[_with(state, place, (start, end - 1))] + move)
-            lows.append(bounded[_with(state, place, (start + 1, end))] - move)
+            highs.append(bounded[_with(state, index, (start, end - 1))] + move)
+            lows.append(bounded[_with(state, index, (start + 1, end))] - move)
     return min(highs), max(lows)
 
 
-def _with(state: tuple[Run, ...], place: int, run: Run) -> tuple[Run, ...]:
+def _with(state: tuple[Run, ...], index: int, run: Run) -> tuple[Run, ...]:
     own = run if run[0] < run[1] else (0, 0)  # there is one empty run
-    return (*state[:place], own, *state[place + 1 :])
+    return (*state[:index], own, *state[index + 1 :])
 
 
 def whole_numbers(values: Values) -> tuple[Fraction, list[int]]:
@@ -153,10 +153,10 @@ def whole_numbers(values: Values) -> tuple[Fraction, list[int]]:
 
 
 def _classes(numbers: list[int], deltas: Sequence[Fraction]) -> list[tuple[Fraction, list[int]]]:
-    found: dict[Fraction, list[int]] = {}
+    classes: dict[Fraction, list[int]] = {}
     for number, delta in zip(numbers, deltas, strict=True):
-        found.setdefault(delta, []).append(number)
-    return [(delta, sorted(own)) for delta, own in found.items()]
+        classes.setdefault(delta, []).append(number)
+    return [(delta, sorted(own)) for delta, own in classes.items()]
 
 
 def _runs(count: int) -> list[Run]:
@@ -190,10 +190,10 @@ def certain_ordered(
     if trim is not None:
         running = np.concatenate(([0.0], np.cumsum(ordered, dtype=np.longdouble)))
         cut = trim.numerator * sizes // trim.denominator
-        kept = (sizes - 2 * cut).astype(np.float64)
-        least = ((running[sizes - cut] - running[cut]) / kept).astype(np.float64)
+        remaining = (sizes - 2 * cut).astype(np.float64)
+        least = ((running[sizes - cut] - running[cut]) / remaining).astype(np.float64)
         start = size - sizes
-        most = ((running[size - cut] - running[start + cut]) / kept).astype(np.float64)
+        most = ((running[size - cut] - running[start + cut]) / remaining).astype(np.float64)
     else:
         assert share is not None
         least = _ranked(ordered, np.zeros(size, dtype=np.int64), sizes, share)
@@ -212,11 +212,11 @@ def certain_ordered(
 def certain_variance(ordered: Values, limits: Sequence[Fraction]) -> bool:
     """Say whether g = f is sure for the population variance, with 0 for no values."""
     size = int(ordered.size)
-    moved = ordered - ordered[size // 2]
-    moved = moved - moved.mean()
-    squares = float((moved * moved).sum()) * (1 + 2.0**-30)
+    centered = ordered - ordered[size // 2]
+    centered = centered - centered.mean()
+    squares = float((centered * centered).sum()) * (1 + 2.0**-30)
     spread = squares / size
-    own = np.sort(4.0 * (size * moved * moved + squares) / size**2)[::-1] * (1 + 2.0**-30)
+    own = np.sort(4.0 * (size * centered * centered + squares) / size**2)[::-1] * (1 + 2.0**-30)
     spare = _cheapest(limits, size)
     # the lower side: each who leaves takes at most their share, while half remain
     if size > 1 and not float(own[0]) <= float(spare[1]):
@@ -224,7 +224,7 @@ def certain_variance(ordered: Values, limits: Sequence[Fraction]) -> bool:
     if spread > float(spare[(size + 1) // 2]):
         return False
     # the upper side: what remains has at most n/(n-k) times the variance, and a quarter of the squared range
-    widest = (float(moved.max()) - float(moved.min())) ** 2 / 4 * (1 + 2.0**-30)
+    widest = (float(centered.max()) - float(centered.min())) ** 2 / 4 * (1 + 2.0**-30)
     gone = np.arange(1, size, dtype=np.float64)
     grown = np.minimum(spread * gone / (size - gone), max(widest - spread * (1 - 2.0**-20), 0.0))
     return bool((grown <= spare[1:size]).all())
@@ -234,16 +234,16 @@ def _ranked(
     ordered: Values, start: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], share: Fraction
 ) -> Values:
     """Give quantiles of windows that begin at `start`."""
-    place = (sizes - 1) * share.numerator // share.denominator
+    position = (sizes - 1) * share.numerator // share.denominator
     part = ((sizes - 1) * share.numerator % share.denominator) / share.denominator
-    below = ordered[start + place]
-    above = ordered[np.minimum(start + place + 1, ordered.size - 1)]
-    found: Values = below + part * (above - below)
-    return found
+    below = ordered[start + position]
+    above = ordered[np.minimum(start + position + 1, ordered.size - 1)]
+    values: Values = below + part * (above - below)
+    return values
 
 
 def _cheapest(limits: Sequence[Fraction], size: int) -> Values:
     """Give the least that 0, 1, 2, … of those present may move together, rounded down."""
     own = np.sort(np.array([float(limit) for limit in limits], dtype=np.float64))
-    found: Values = np.concatenate(([0.0], np.cumsum(own))) * (_LOOSE - size * 2.0**-50)
-    return found
+    costs: Values = np.concatenate(([0.0], np.cumsum(own))) * (_LOOSE - size * 2.0**-50)
+    return costs

@@ -46,7 +46,7 @@ def bounded_layers(
     Rests on preprocess.layers.
     """
     most = max(declared)
-    ranks = {limit: float(place) for place, limit in enumerate(sorted(set(declared)))}
+    ranks = {limit: float(index) for index, limit in enumerate(sorted(set(declared)))}
     own = np.array([ranks[limit] for limit in limits], dtype=np.float64)
     order = np.argsort(values, kind="stable")
     ordered, own = values[order], own[order]

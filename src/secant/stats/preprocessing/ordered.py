@@ -124,26 +124,26 @@ class Ranks:
         above, below = self.share.numerator, self.share.denominator
 
         def window(first: int, last: int) -> int:
-            place, rest = divmod((count - first - last - 1) * above, below)
-            part = rest / below
-            found: float = scaled[first + place] * ((1 - part) * ONE)
-            return round(found + scaled[first + place + 1] * (part * ONE) if rest else found)
+            index, remainder = divmod((count - first - last - 1) * above, below)
+            part = remainder / below
+            value: float = scaled[first + index] * ((1 - part) * ONE)
+            return round(value + scaled[first + index + 1] * (part * ONE) if remainder else value)
 
         return window
 
     def chain(self, *, smallest: bool) -> list[int]:
         """Give the quantiles of the 1, 2, … smallest or largest values."""
-        places = [self._place(size) for size in range(1, self.count + 1)]
-        part = np.array([place[1] for place in places])
+        places = [self._position(size) for size in range(1, self.count + 1)]
+        part = np.array([index[1] for index in places])
         below = _starts(self.count, smallest=smallest)
-        below = below + np.array([place[0] for place in places], dtype=np.int64)
+        below = below + np.array([index[0] for index in places], dtype=np.int64)
         above = np.minimum(below + 1, self.count - 1)  # has no weight where it does not exist
         total = self.scaled[below] * ((1 - part) * ONE) + self.scaled[above] * (part * ONE)
         return _listed(np.rint(total))
 
-    def _place(self, size: int) -> tuple[int, float]:
-        place, rest = divmod((size - 1) * self.share.numerator, self.share.denominator)
-        return place, rest / self.share.denominator
+    def _position(self, size: int) -> tuple[int, float]:
+        index, remainder = divmod((size - 1) * self.share.numerator, self.share.denominator)
+        return index, remainder / self.share.denominator
 
 
 @frozen

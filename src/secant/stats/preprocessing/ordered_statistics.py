@@ -65,27 +65,29 @@ class Statistic:
         """Give the statistic of sorted whole multiples of a unit without rounding."""
         if self.trim is not None:
             cut = int(self.trim * len(numbers))
-            kept = numbers[cut : len(numbers) - cut]
-            return unit * Fraction(sum(kept), len(kept))
+            middle = numbers[cut : len(numbers) - cut]
+            return unit * Fraction(sum(middle), len(middle))
         assert self.share is not None
         position = (len(numbers) - 1) * self.share
-        place = int(position)
-        above = numbers[min(place + 1, len(numbers) - 1)]
-        return unit * (numbers[place] + (position - place) * (above - numbers[place]))
+        index = int(position)
+        above = numbers[min(index + 1, len(numbers) - 1)]
+        return unit * (numbers[index] + (position - index) * (above - numbers[index]))
 
     def of(self, values: Values) -> float:
         """Give the statistic of sorted values as a float."""
         count = values.size
         if self.trim is not None:
             cut = self.trim.numerator * count // self.trim.denominator
-            kept = values[cut : count - cut]
-            few = kept.size <= LARGEST_SHORT
-            total = math.fsum(kept.tolist()) if few else float(np.sum(kept, dtype=np.longdouble))
-            return total / kept.size
+            middle = values[cut : count - cut]
+            few = middle.size <= LARGEST_SHORT
+            total = (
+                math.fsum(middle.tolist()) if few else float(np.sum(middle, dtype=np.longdouble))
+            )
+            return total / middle.size
         assert self.share is not None
-        place = int((count - 1) * self.share)
-        unit, near = whole_numbers(values[place : place + 2])
-        part = (count - 1) * self.share - place
+        index = int((count - 1) * self.share)
+        unit, near = whole_numbers(values[index : index + 2])
+        part = (count - 1) * self.share - index
         return float(unit * (near[0] + part * (near[-1] - near[0])))
 
 

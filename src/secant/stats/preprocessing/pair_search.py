@@ -49,8 +49,8 @@ def _heights(
     """Give an upper bound of each block; for single pairs, their own height."""
     width = np.maximum(points[l1] - points[j0], 0.0)
     with np.errstate(under="ignore"):
-        found: Floats = width * np.exp(weigh(j0, j1, l0, l1))
-    return found
+        heights: Floats = width * np.exp(weigh(j0, j1, l0, l1))
+    return heights
 
 
 def _quarters(j0: Indices, l0: Indices, half: int, count: int) -> tuple[Indices, Indices]:
@@ -58,5 +58,5 @@ def _quarters(j0: Indices, l0: Indices, half: int, count: int) -> tuple[Indices,
     left = np.concatenate([j0, j0, j0 + half, j0 + half])
     right = np.concatenate([l0, l0 + half, l0, l0 + half])
     last = np.minimum(right + half - 1, count - 1)
-    kept = (left < count) & (right < count) & (last > left)
-    return left[kept], right[kept]
+    valid = (left < count) & (right < count) & (last > left)
+    return left[valid], right[valid]

@@ -25,10 +25,10 @@ from secant.stats.inputs import (
     check_lengths,
     check_values,
     clamped,
+    decimal_of,
     number_of,
     numbers_of,
     public_number,
-    written,
 )
 from secant.stats.plain import Sentences, plain_release
 from secant.stats.preprocessing.layers import bounded_layers
@@ -80,7 +80,7 @@ def personal(
     if not EXTENDED and statistic in ("mean", "trimmed_mean"):
         raise UsageError("USE-001", "on this machine floats are too short for that without bounds")
     declared = _offers(offers)
-    width = positive(written(scale, "scale"), "scale")
+    width = positive(decimal_of(scale, "scale"), "scale")
     center = Fraction(0) if empty is None else public_number(empty, "empty")
     if statistic == "variance" and center:
         raise UsageError("USE-001", "the variance of no values is 0")
@@ -99,10 +99,10 @@ def personal(
 
     def answer() -> Fraction:
         numbers = numbers_of(values)
-        given = [_offered(own, declared) for own in _floats(epsilons)]
-        if len(given) != len(numbers):
+        accepted = [_offered(own, declared) for own in _floats(epsilons)]
+        if len(accepted) != len(numbers):
             raise UsageError("USE-001", "each value needs the epsilon of one person")
-        people = zip(numbers.tolist(), given, strict=True)
+        people = zip(numbers.tolist(), accepted, strict=True)
         here = [(x, e) for x, e in people if e is not None and not math.isnan(x)]
         data = clamped(np.array([x for x, _ in here], dtype=np.float64), None)
         own = [width * e for _, e in here]
@@ -110,13 +110,13 @@ def personal(
         return bounded_layers(data, own, classes, one_limit, center, center).exact_value
 
     least = float(min(declared))
-    words = Sentences(
+    sentences = Sentences(
         f"preprocessing in layers, {calibrated.noise.name}",
         f"everybody has their own epsilon, from {least:g} to {float(most):g}",
         "the mixture of the statistics of those with more and more epsilon",
     )
     return plain_release(
-        terms, statistic.replace("_", " "), calibrated.noise, answer, words,
+        terms, statistic.replace("_", " "), calibrated.noise, answer, sentences,
         least=Fraction(0) if statistic == "variance" else None,
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _in_proportion(budget: Allowance | None, declared: list[Fraction]) -> Allowa
 def _offers(offers: Sequence[Number]) -> list[Fraction]:
     if isinstance(offers, (str, bytes)) or not 0 < len(offers) <= MOST_OFFERS:
         raise UsageError("USE-001", f"offers are a public list of 1 to {MOST_OFFERS} epsilons")
-    return sorted({epsilon_of(written(offer, "an offer")) for offer in offers})
+    return sorted({epsilon_of(decimal_of(offer, "an offer")) for offer in offers})
 
 
 def _offered(own: float, declared: list[Fraction]) -> Fraction | None:
@@ -147,22 +147,22 @@ def _offered(own: float, declared: list[Fraction]) -> Fraction | None:
 
     Nobody's ε makes the release fail: who has it is data.
     """
-    found = [offer for offer in declared if float(offer) <= own]
-    return found[-1] if found else None
+    offers = [offer for offer in declared if float(offer) <= own]
+    return offers[-1] if offers else None
 
 
 def _floats(epsilons: object) -> list[float]:
     """Read the ε of those present; NaN where it is none."""
     if isinstance(epsilons, (list, tuple)):  # texts and fractions too, as they were written
         return [_epsilon(own) for own in epsilons]
-    found: list[float] = numbers_of(epsilons, what="epsilons").tolist()
-    return found
+    numbers: list[float] = numbers_of(epsilons, what="epsilons").tolist()
+    return numbers
 
 
 def _epsilon(own: object) -> float:
     if not isinstance(own, str):
         return number_of(own)
     try:
-        return float(written(own, "an epsilon"))
+        return float(decimal_of(own, "an epsilon"))
     except (UsageError, ArithmeticError):
         return math.nan

@@ -22,16 +22,18 @@ from secant.stats.preprocessing.ordered_statistics import (
 )
 
 
-def preprocessed_steps(made: Preprocessed, values: Sequence[float | None]) -> int:
+def preprocessed_steps(preprocessed: Preprocessed, values: Sequence[float | None]) -> int:
     """Give the statistic in whole steps of what one row may move it; what is no number does not count."""
     numbers = np.array([x for x in values if x is not None], dtype=np.float64)
     data = np.sort(clamped(numbers[~np.isnan(numbers)], None))
     spec: Statistic | str = "variance"
-    if made.name == "mean":
+    if preprocessed.name == "mean":
         spec = mean_statistic()
-    elif made.name == "quantile":
-        assert made.share is not None
-        spec = quantile_statistic(made.share)
-    found = uniform_finding(spec, data, made.moves, made.center).exact_value
+    elif preprocessed.name == "quantile":
+        assert preprocessed.share is not None
+        spec = quantile_statistic(preprocessed.share)
+    value = uniform_finding(spec, data, preprocessed.moves, preprocessed.center).exact_value
     # Ordered statistics are whole steps already; rounding down moves two variances apart by no more than whole steps.
-    return math.floor((found - made.center) * STEPS_OF_A_MOVE / Fraction(made.moves))
+    return math.floor(
+        (value - preprocessed.center) * STEPS_OF_A_MOVE / Fraction(preprocessed.moves)
+    )

@@ -44,8 +44,8 @@ class SmoothMedian:
     def bound(self, ordered: Values) -> float:
         """Give the smooth bound of g; private."""
         scaled = self.units.of(ordered)
-        found = smooth_bounded_median(scaled, beta=self.beta, apart=self.apart)
-        return found * float(self.units.delta) * (1 + EXCESS / 4)
+        bound = smooth_bounded_median(scaled, beta=self.beta, apart=self.apart)
+        return bound * float(self.units.delta) * (1 + EXCESS / 4)
 
 
 def smooth_median(
@@ -70,8 +70,8 @@ def smooth_bounded_median(scaled: Values, *, beta: Fraction, apart: int) -> floa
     steps = np.arange(far, dtype=np.float64)
     within = np.minimum(width[apart::apart] / ONE, apart)
     with np.errstate(under="ignore"):
-        found = np.append(np.exp(-rate * steps) * within, math.exp(-rate * far) * apart)
-    return float(found.max()) * (1 + EXCESS / 2)
+        bounds = np.append(np.exp(-rate * steps) * within, math.exp(-rate * far) * apart)
+    return float(bounds.max()) * (1 + EXCESS / 2)
 
 
 def _above(scaled: Values, reached: int, most: int) -> Whole:

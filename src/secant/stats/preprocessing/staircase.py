@@ -69,14 +69,14 @@ def _stairs(window: Window, count: int, level: int, upper: Whole, lower: Whole) 
     above = -((-level - count * _ONE) // (2 * _ONE))
     apart = np.flatnonzero(upper[:above] != lower[:above])[::-1]
     below = count - above
-    for place, most, least in zip(
+    for position, most, least in zip(
         apart.tolist(), upper[apart].tolist(), lower[apart].tolist(), strict=True
     ):
         below = min(below, most)
-        while below > least and window(below, place) < level + (below - place) * _ONE:
+        while below > least and window(below, position) < level + (below - position) * _ONE:
             below -= 1
-        stairs[place] = below
+        stairs[position] = below
         if below < 0:
-            stairs[:place] = -1
+            stairs[:position] = -1
             break
     return stairs

@@ -37,20 +37,20 @@ class SubsetResult:
 def subset_values(function: Callable[[list[Any]], float], entries: Sequence[Any]) -> Values:
     """Call the function on every non-empty subset; the place of its value has the subset's bits."""
     count = checked_size(entries)
-    found = np.zeros(1 << count)
+    values = np.zeros(1 << count)
     for mask in range(1, 1 << count):
-        found[mask] = called(function, [entries[i] for i in range(count) if mask >> i & 1])
-    return found
+        values[mask] = called(function, [entries[i] for i in range(count) if mask >> i & 1])
+    return values
 
 
 def bounded_subsets(
-    found: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
+    values: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
 ) -> SubsetResult:
     """Give g of the full set from the function's values on all subsets, floats or fractions (preprocess.subsets)."""
     count = len(deltas)
-    original = found.astype(np.float64)
+    original = values.astype(np.float64)
     original[0] = float(empty)
-    unit, goals, moves, start = _whole(found, deltas, empty)
+    unit, goals, moves, start = _whole(values, deltas, empty)
     # whole numbers of any size: a grid would have to follow the limits of those who are present
     bounded = np.empty(1 << count, dtype=object)
     bounded[0] = start
@@ -75,10 +75,10 @@ def bounded_subsets(
 
 
 def _whole(
-    found: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
+    values: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
 ) -> tuple[Fraction, npt.NDArray[Any], list[int], int]:
     """Give a unit of which the function's values, the Δ_i and the center are whole multiples, and these."""
-    ratios = [value.as_integer_ratio() for value in found.tolist()]
+    ratios = [value.as_integer_ratio() for value in values.tolist()]
     bottom = math.lcm(
         *{below for _, below in ratios},  # of floats they are few powers of two
         *(delta.denominator for delta in deltas),

@@ -25,8 +25,8 @@ from secant.stats.bounded import specified, uniform_finding
 from secant.stats.budget import Done
 from secant.stats.calls import Terms
 from secant.stats.choice import ASSUMED_ROWS, steadiest
-from secant.stats.inputs import FAR, Values, check_values, public_number, values_of, written
-from secant.stats.mechanisms import capped_error, capped_words, smooth_curve, smooth_spread
+from secant.stats.inputs import FAR, Values, check_values, decimal_of, public_number, values_of
+from secant.stats.mechanisms import capped_description, capped_error, smooth_curve, smooth_spread
 from secant.stats.plain import Drawing, Sentences, drawn_release, public_drawing
 from secant.stats.preprocessing.ordered import EXTENDED
 from secant.stats.preprocessing.ordered_statistics import Statistic
@@ -38,7 +38,7 @@ from secant.stats.results import REPLACE, Candidate, ErrorBar, Release, comparis
 FAMILY = "preprocessing"
 _FINE = 1 << 10  # grid steps in one Δ: rounding is far below the noise
 _FINER = 1 << 30  # where noise may be far below Δ
-_MOST_MADE_UP = 2000
+_MOST_SIMULATED = 2000
 Spec = Statistic | OrderedFunction | str
 _VARIANCE = "the variance is at most n·Δ/2 and nobody's part of it more than Δ (Theorem 1.8)"
 
@@ -71,18 +71,18 @@ def release_unbounded(
     if name == "median":
         options += [_smooth(terms, delta, limit, center, o) for o in ORDERS_BY_RANK]
     option = options[0]
-    found: tuple[Candidate, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     if terms.compare or len(options) > 1:
-        option, found = _decided(options, spec, terms, limit, center)
+        option, candidates = _decided(options, spec, terms, limit, center)
     if terms.compare:
         size = ASSUMED_ROWS if terms.size is None else terms.size
         about = f"{size} values around `empty`, in stretches of n·Δ, a tenth and ten times that"
-        sys.stdout.write(comparison(found, option.name, about) + "\n")
+        sys.stdout.write(comparison(candidates, option.name, about) + "\n")
     same = _VARIANCE if isinstance(spec, str) else spec.certain_when
     why = f"one value moves it by {float(delta):g} at most, as asked; no range was needed"
     if len(options) > 1:
         why += "; this noise errs least on made-up data"
-    words = Sentences(
+    sentences = Sentences(
         option.name,
         why,
         f"the preprocessed statistic, which is the statistic when {same}",
@@ -91,11 +91,11 @@ def release_unbounded(
     # where the number of values is public, each counts: one that is missing as the public value of none
     other = float(center) if terms.neighbors == REPLACE else None
     drawing = option.drawing(
-        lambda: np.sort(values_of(values, missing=other)), terms.level, words.of
+        lambda: np.sort(values_of(values, missing=other)), terms.level, sentences.of
     )
     least = Fraction(0) if name == "variance" else None
-    shown = name.replace("_", " ") if q is None else f"quantile {float(written(q, 'q')):g}"
-    return drawn_release(terms, Done(shown), drawing, words, least=least, candidates=found)
+    shown = name.replace("_", " ") if q is None else f"quantile {float(decimal_of(q, 'q')):g}"
+    return drawn_release(terms, Done(shown), drawing, sentences, least=least, candidates=candidates)
 
 
 @frozen
@@ -149,8 +149,8 @@ class _Smooth:
             bound = Private(self.median.bound(data))
             return noise.draw(Private(self.median.answer(data)), bound)
 
-        words = capped_words(capped_error(noise, level), level, of)
-        bar = ErrorBar(float(level), None, "value", words)
+        description = capped_description(capped_error(noise, level), level, of)
+        bar = ErrorBar(float(level), None, "value", description)
         return Drawing(draw, bar, smooth_curve(noise, level))
 
 
@@ -170,7 +170,7 @@ def _smooth(
 
 def delta_of_call(delta_f: Number) -> Fraction:
     """Give the Δ of a call, or refuse it."""
-    delta = positive(written(delta_f, "delta_f"), "delta_f")
+    delta = positive(decimal_of(delta_f, "delta_f"), "delta_f")
     if not Fraction(1, 10**150) <= delta <= Fraction(FAR):
         raise UsageError("USE-001", "delta_f is out of range")
     return delta
@@ -183,12 +183,12 @@ def _decided(
 
     Rests on statistic.choice.
     """
-    size = min(ASSUMED_ROWS if terms.size is None else terms.size, _MOST_MADE_UP)
+    size = min(ASSUMED_ROWS if terms.size is None else terms.size, _MOST_SIMULATED)
     places = (np.arange(size) + 0.5) / max(size, 1)
     bell = np.array([NormalDist().inv_cdf(p) for p in places.tolist()]) / 6
-    reach = float(limit) * size
+    extent = float(limit) * size
     if isinstance(spec, str):
-        reach = math.sqrt(reach)  # Δ of a variance is in squares
+        extent = math.sqrt(extent)  # Δ of a variance is in squares
     shapes: dict[str, Values] = {
         "even": places - 0.5,
         "bell": bell,
@@ -197,9 +197,9 @@ def _decided(
     }
     errors: dict[int, dict[str, float]] = {id(option): {} for option in options}
     for label, shape in shapes.items():
-        data = np.sort(shape * reach + float(center))
-        found = uniform_finding(spec, data, limit, center)
-        off = abs(float(found.exact_value) - found.target)
+        data = np.sort(shape * extent + float(center))
+        finding = uniform_finding(spec, data, limit, center)
+        off = abs(float(finding.exact_value) - finding.target)
         for option in options:
             errors[id(option)][label] = option.expected(data, off)
     kinds = {option.name for option in options}

@@ -53,9 +53,9 @@ def exact_variance(whole: WholeValues) -> Fraction:
     count = int(numbers.size)
     if not count:
         return Fraction(0)
-    moved = numbers - numbers[count // 2]
-    if np.abs(moved).max() < 2.0**52 and np.abs(numbers).max() < 2.0**52:
-        total, squares = _sums_in_pieces(moved.astype(np.int64))
+    centered = numbers - numbers[count // 2]
+    if np.abs(centered).max() < 2.0**52 and np.abs(numbers).max() < 2.0**52:
+        total, squares = _sums_in_pieces(centered.astype(np.int64))
     else:  # floats this large are whole, but their differences need not be exact
         integers = [int(number) for number in numbers]
         total, squares = sum(integers), sum(number * number for number in integers)
@@ -82,7 +82,7 @@ def bounded_variance(whole: WholeValues, delta: Fraction) -> Fraction:
     return best * delta
 
 
-def out_of_reach(whole: WholeValues) -> bool:
+def was_clamped(whole: WholeValues) -> bool:
     """Say whether a value was so far out that it was moved."""
     return bool(np.abs(whole.numbers).max(initial=0.0) >= _CAP)
 
@@ -92,14 +92,14 @@ def variance_error_bound(values: Values, delta: float) -> float:
     count = values.size
     if not count:
         return 0.0
-    moved = (
+    centered = (
         values - values[count // 2]
     )  # distances are right to the last digits, however far from 0
-    moved -= moved.mean()
-    squares = float((moved * moved).sum())
+    centered -= centered.mean()
+    squares = float((centered * centered).sum())
     spread = squares / count
     # Σ_j (x_i - x_j)² = n·x_i² + Σ x_j² for centered values
-    shares = 4.0 * (count * moved * moved + squares) / count**2 - delta
+    shares = 4.0 * (count * centered * centered + squares) / count**2 - delta
     return max(spread - delta * count / 2, 0.0) + float(np.maximum(shares, 0.0).sum())
 
 

@@ -37,15 +37,15 @@ def branches_of(relation: n.Relation) -> tuple[n.Relation, ...]:
 
 def spread(relation: n.Relation, protected: frozenset[str]) -> tuple[n.Relation, ...]:
     """Split unions of protected values, also below inner joins: a join of a union is a union of joins."""
-    found = _spread(relation, protected)
-    if len(found) > MOST_BRANCHES:
+    branches = _spread(relation, protected)
+    if len(branches) > MOST_BRANCHES:
         raise CannotBound(
             "derivative.union",
             relation,
-            f"joins of unions have {len(found)} branches, more than {MOST_BRANCHES}",
+            f"joins of unions have {len(branches)} branches, more than {MOST_BRANCHES}",
             "ask for some of the branches by themselves, and add the answers up",
         )
-    return found
+    return branches
 
 
 def _spread(relation: n.Relation, protected: frozenset[str]) -> tuple[n.Relation, ...]:
@@ -95,12 +95,12 @@ def pulled(branch: n.Project) -> tuple[n.Relation, tuple[n.Named, ...]]:
 def together(branches: Sequence[n.Project]) -> n.Relation:
     """Put branches back together, under the names of the first. Below, every name is used once."""
     columns = fields_of(branches[0])
-    found: n.Relation = _apart(branches[0], 0)
+    union: n.Relation = _apart(branches[0], 0)
     for number, branch in enumerate(branches[1:], 1):
         last = number == len(branches) - 1
         shown = tuple(f if last else n.Field(f"{f.name}.first{number}", f.type) for f in columns)
-        found = n.Union(found, _apart(branch, number), True, shown)
-    return found
+        union = n.Union(union, _apart(branch, number), True, shown)
+    return union
 
 
 def _apart(branch: n.Project, number: int) -> n.Project:

@@ -112,9 +112,9 @@ def margin(condition: n.Scalar, softness: Softness, *, positive: bool = True) ->
         return _either(condition, lambda c, p: margin(c, softness, positive=p), positive)
     if isinstance(condition, n.Compare):
         op = condition.op if positive else _NEGATED[condition.op]
-        return _known(_compared(_leaf(op, condition, softness), softness), condition, softness)
+        return _null_fails(_compared(_leaf(op, condition, softness), softness), condition, softness)
     if isinstance(condition, n.InList):
-        return _known(_listed(condition, softness, positive), condition, softness)
+        return _null_fails(_listed(condition, softness, positive), condition, softness)
     raise _no_soft_form(condition)
 
 
@@ -135,7 +135,7 @@ def _flat(part: n.Scalar, together: bool) -> tuple[n.Scalar, ...]:
 
 def _windows(parts: list[n.Scalar]) -> list[n.Scalar]:
     """Write two margins that rise and fall alike as one: min(sx + a, b - sx) = (a + b)/2 - |sx + (a - b)/2|."""
-    found: list[n.Scalar] = []
+    windows: list[n.Scalar] = []
     lines = [_slanted(p) for p in parts]
     used: set[int] = set()
     for i, one in enumerate(lines):
@@ -148,12 +148,12 @@ def _windows(parts: list[n.Scalar]) -> list[n.Scalar]:
             if one[1] == -other[1] and same(one[0], other[0]):
                 middle = shapes.shifted(shapes.times(one[1], one[0]), (one[2] - other[2]) / 2)
                 distance = shapes.times(-1.0, shapes.call("abs", middle))
-                found.append(shapes.plus(distance, shapes.number((one[2] + other[2]) / 2)))
+                windows.append(shapes.plus(distance, shapes.number((one[2] + other[2]) / 2)))
                 used |= {i, j}
                 break
         if i not in used:
-            found.append(parts[i])
-    return found
+            windows.append(parts[i])
+    return windows
 
 
 def _slanted(part: n.Scalar) -> tuple[n.Scalar, float, float] | None:
@@ -173,11 +173,11 @@ def _slanted(part: n.Scalar) -> tuple[n.Scalar, float, float] | None:
 
 def _public(condition: n.Scalar, positive: bool, yes: float, no: float) -> n.Scalar:
     """A condition on public columns, which is true, false or unknown; unknown does not pass."""
-    asked = total(condition if positive else n.Not(condition))  # no row may make it fail
-    return n.Case((n.Branch(asked, shapes.number(yes)),), shapes.number(no))
+    null_safe = total(condition if positive else n.Not(condition))  # no row may make it fail
+    return n.Case((n.Branch(null_safe, shapes.number(yes)),), shapes.number(no))
 
 
-def _known(u: n.Scalar, condition: n.Scalar, softness: Softness) -> n.Scalar:
+def _null_fails(u: n.Scalar, condition: n.Scalar, softness: Softness) -> n.Scalar:
     """An empty cell makes a comparison unknown, which does not pass (derivative.null)."""
     if columns_of(condition) <= softness.filled:
         return u

@@ -30,13 +30,13 @@ def emptiness(scalar: n.Scalar) -> Empty:
 
     True and False stand for always and never. A node without a rule may be empty for any reason (I3).
     """
-    known: dict[n.Scalar, Empty] = {}
+    by_part: dict[n.Scalar, Empty] = {}
 
     def empty(part: n.Scalar) -> Empty:  # what is shared is asked once, and stays shared
-        if part not in known:
+        if part not in by_part:
             rule = EMPTINESS.find(part)
-            known[part] = None if rule is None else rule(part, empty)
-        return known[part]
+            by_part[part] = None if rule is None else rule(part, empty)
+        return by_part[part]
 
     return empty(scalar)
 
@@ -113,16 +113,16 @@ def moves(scalar: n.Node, protected: frozenset[str]) -> bool:
     return any(not columns.isdisjoint(protected) for columns in _read(scalar))
 
 
-def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, bool]) -> bool:
+def moves_below(node: n.Node, protected: frozenset[str], done: dict[n.Node, bool]) -> bool:
     """As `moves`, for whoever asks about every part of one expression: each part is looked at once."""
-    if node not in known:
+    if node not in done:
         if not protected.isdisjoint(columns_named(node)):
-            known[node] = True
+            done[node] = True
         elif _asks_for_emptiness(node):
-            known[node] = False
+            done[node] = False
         else:
-            known[node] = any(moves_below(c, protected, known) for c in n.children(node))
-    return known[node]
+            done[node] = any(moves_below(c, protected, done) for c in n.children(node))
+    return done[node]
 
 
 def _read(node: n.Node) -> Iterator[frozenset[str]]:
@@ -136,10 +136,10 @@ def _asks_for_emptiness(node: n.Node) -> bool:
 
 def present(scalar: n.Scalar) -> n.Scalar | None:
     """Give 1 where a value is there and 0 where it is empty; None if that depends on values."""
-    found = emptiness(scalar)
-    if found is None:
+    empty = emptiness(scalar)
+    if empty is None:
         return None
     one, none = n.Literal(1.0, t.DOUBLE), n.Literal(0.0, t.DOUBLE)
-    if isinstance(found, bool):
-        return none if found else one
-    return n.Case((n.Branch(found, none),), one)
+    if isinstance(empty, bool):
+        return none if empty else one
+    return n.Case((n.Branch(empty, none),), one)

@@ -81,8 +81,8 @@ def _sigmoid(x: n.Scalar, a: Fraction, low: End) -> n.Scalar:
     return over(number(1), shifted(exponential(-float(a), x, low), 1))
 
 
-def _sigmoid_derivative(x: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
-    return over(number(float(a)), shifted(_grow_and_shrink(float(a), x, reach), 2))
+def _sigmoid_derivative(x: n.Scalar, a: Fraction, end: End) -> n.Scalar:
+    return over(number(float(a)), shifted(_grow_and_shrink(float(a), x, end), 2))
 
 
 # ── tauoid (derivative.tauoid) ────────────────────────────────────────────────────────────────────────────
@@ -135,15 +135,15 @@ def tauoid_slope(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
     return Smooth(rising(size, near, shape, quick(0), None), alpha)
 
 
-def _tauoid(x: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
-    return over(number(2), _grow_and_shrink(float(a), x, reach))
+def _tauoid(x: n.Scalar, a: Fraction, end: End) -> n.Scalar:
+    return over(number(2), _grow_and_shrink(float(a), x, end))
 
 
-def _tauoid_derivative(size: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
+def _tauoid_derivative(size: n.Scalar, a: Fraction, end: End) -> n.Scalar:
     """Write a·sech·tanh of a·size, for size > 0."""
-    growth = exponential(2 * float(a), size, quick(0), reach)
+    growth = exponential(2 * float(a), size, quick(0), end)
     tangent = n.Arithmetic("-", number(1), over(number(2), shifted(growth, 1)))
-    return times(float(a), n.Arithmetic("*", _tauoid(size, a, reach), tangent))
+    return times(float(a), n.Arithmetic("*", _tauoid(size, a, end), tangent))
 
 
 # ── what they share ──────────────────────────────────────────────────────────────────────────────
@@ -157,12 +157,12 @@ def _certain(
     at: float, value: Callable[[Ball], Ball], log_slope: Callable[[Ball], Ball], alpha: Fraction
 ) -> Knee:
     """Give the knee of a filter, whose bounds cannot overflow: parameters are at most 2^512."""
-    found = knee(at, value, log_slope, alpha)
-    assert found is not None
-    return found
+    point = knee(at, value, log_slope, alpha)
+    assert point is not None
+    return point
 
 
-def _grow_and_shrink(rate: float, x: n.Scalar, reach: End) -> n.Scalar:
-    """Write e^(rate·x) + e^(−rate·x) for |x| up to `reach`."""
-    low = None if reach is None else -reach
-    return plus(exponential(rate, x, low, reach), exponential(-rate, x, low, reach))
+def _grow_and_shrink(rate: float, x: n.Scalar, end: End) -> n.Scalar:
+    """Write e^(rate·x) + e^(−rate·x) for |x| up to `end`."""
+    low = None if end is None else -end
+    return plus(exponential(rate, x, low, end), exponential(-rate, x, low, end))

@@ -60,11 +60,11 @@ def tightened(calculus: Calculus, node: n.Arithmetic, plain: Bound) -> Mapping[K
     parts = flat(node, node.op)
     if sum(calculus.moves(p) for p in parts) < 2:
         return plain.slopes
-    found = leaning_of(calculus, node)
-    if found is None:
+    leaning = leaning_of(calculus, node)
+    if leaning is None:
         return plain.slopes
     slopes = dict(plain.slopes)
-    for variable, lean in found.leans.items():
+    for variable, lean in leaning.leans.items():
         before = slopes.get(variable)
         term = _rounded(calculus, lean)
         if before is not None and term is not None and before.cap is not None:
@@ -104,20 +104,20 @@ def leaning_of(calculus: Calculus, node: n.Scalar) -> Leaning | None:
         return _filled(calculus, node)
     if isinstance(node, n.Arithmetic) and node.op in ("*", "+"):
         parts = flat(node, node.op)
-        found = [leaning_of(calculus, p) for p in parts]
-        known = [f for f in found if f is not None]
-        if len(known) < len(found):
+        leanings = [leaning_of(calculus, p) for p in parts]
+        usable = [f for f in leanings if f is not None]
+        if len(usable) < len(leanings):
             return None
-        leaves = _together([f.leaves for f in known])
+        leaves = _together([f.leaves for f in usable])
         if leaves is None:
             return None
-        return _multiplied(known, leaves) if node.op == "*" else _added(parts, known, leaves)
+        return _multiplied(usable, leaves) if node.op == "*" else _added(parts, usable, leaves)
     return None
 
 
 def _step(calculus: Calculus, node: n.Call) -> Leaning | None:
-    line, given = _line(calculus, node.arguments[0]), node.arguments[1]
-    steepness = as_number(given.value) if isinstance(given, n.Literal) else None
+    line, parameter = _line(calculus, node.arguments[0]), node.arguments[1]
+    steepness = as_number(parameter.value) if isinstance(parameter, n.Literal) else None
     if line is None or steepness is None or steepness <= 0:
         return None
     a, y = quick(shapes.float_below(steepness)), node.arguments[0]
@@ -138,29 +138,29 @@ def _step(calculus: Calculus, node: n.Call) -> Leaning | None:
 
 def _filled(calculus: Calculus, node: n.Call) -> Leaning | None:
     """coalesce(f, 0): where f is empty the whole is 0 and does not move, whatever is written there."""
-    first, *rest = node.arguments
-    if len(rest) != 1 or not isinstance(rest[0], n.Literal) or as_number(rest[0].value) != 0:
+    first, *others = node.arguments
+    if len(others) != 1 or not isinstance(others[0], n.Literal) or as_number(others[0].value) != 0:
         return None
-    found = leaning_of(calculus, first)
-    if found is None:
+    leaning = leaning_of(calculus, first)
+    if leaning is None:
         return None
     zero = shapes.number(0.0)
     leans = {
         v: Lean(
             shapes.call("coalesce", x.slope, zero), min(x.low, ZERO), max(x.high, ZERO), x.turns
         )
-        for v, x in found.leans.items()
+        for v, x in leaning.leans.items()
     }
-    return Leaning(leans, found.leaves, positive=False)
+    return Leaning(leans, leaning.leaves, positive=False)
 
 
 def _together(leaves: Sequence[Mapping[Variable, n.Scalar]]) -> dict[Variable, n.Scalar] | None:
-    found: dict[Variable, n.Scalar] = {}
+    shared: dict[Variable, n.Scalar] = {}
     for some in leaves:
         for variable, leaf in some.items():
-            if not same(found.setdefault(variable, leaf), leaf):
+            if not same(shared.setdefault(variable, leaf), leaf):
                 return None
-    return found
+    return shared
 
 
 def _multiplied(parts: list[Leaning], leaves: Mapping[Variable, n.Scalar]) -> Leaning:
@@ -186,22 +186,22 @@ def _turns(
 
 
 def _added(
-    parts: list[n.Scalar], known: list[Leaning], leaves: Mapping[Variable, n.Scalar]
+    parts: list[n.Scalar], leanings: list[Leaning], leaves: Mapping[Variable, n.Scalar]
 ) -> Leaning | None:
     """The slope of a positive sum's logarithm is the mean of its parts' slopes, weighed by the parts."""
-    if not all(k.positive for k in known):
+    if not all(k.positive for k in leanings):
         return None
     whole = _sum(parts)
-    all_ends = {v: _ends([k.leans[v] for k in known if v in k.leans]) for v in leaves}
+    all_ends = {v: _ends([k.leans[v] for k in leanings if v in k.leans]) for v in leaves}
     leans = {}
     for variable in leaves:
         weighed = [
             n.Arithmetic("*", p, k.leans[variable].slope)
-            for p, k in zip(parts, known, strict=True)
+            for p, k in zip(parts, leanings, strict=True)
             if variable in k.leans
         ]
         low, high = all_ends[variable]
-        turns = _turns([k.leans[variable] for k in known if variable in k.leans], max)
+        turns = _turns([k.leans[variable] for k in leanings if variable in k.leans], max)
         for other, (least_, most) in all_ends.items():
             spread = (high - low) * (most - least_) / 4
             turns[other] = turns.get(other, ZERO) + spread
@@ -248,8 +248,8 @@ def _line(calculus: Calculus, node: n.Scalar) -> Line | None:
         return None
     sign = 1 if node.op == "+" else -1
     for variable, (leaf, factor) in right.items():
-        held, before = left.get(variable, (leaf, ZERO))
-        if not same(held, leaf):
+        earlier, before = left.get(variable, (leaf, ZERO))
+        if not same(earlier, leaf):
             return None
         left[variable] = leaf, before + sign * factor
     return left

@@ -30,14 +30,14 @@ def with_lists(
     values_of: Callable[[n.Column], tuple[object, ...] | None],
 ) -> tuple[Stripped, dict[str, n.Column]]:
     """Join a list for each key that is a protected column; give the rows, and by key the column to group by."""
-    found: dict[str, n.Column] = {}
+    columns: dict[str, n.Column] = {}
     relation, conditions, joined = stripped.relation, stripped.conditions, 1
     for key in keys:
-        written = substitute(key.expression, stripped.definitions)
-        if not moves(written, protected):
+        expression = substitute(key.expression, stripped.definitions)
+        if not moves(expression, protected):
             continue
-        values = values_of(written) if isinstance(written, n.Column) else None
-        if values is None or not isinstance(written, n.Column):
+        values = values_of(expression) if isinstance(expression, n.Column) else None
+        if values is None or not isinstance(expression, n.Column):
             raise CannotBound(
                 "derivative.keys",
                 key.expression,
@@ -53,19 +53,19 @@ def with_lists(
                 "the values of the column are too many, or no numbers and dates",
                 "ask for each group with a condition of its own",
             )
-        column = n.Column(f"{key.name}.listed", written.type)
-        known = sorted(number for number in numbers if number is not None)
-        rows = tuple((of_kind(number, written.type),) for number in known)
+        column = n.Column(f"{key.name}.listed", expression.type)
+        present = sorted(number for number in numbers if number is not None)
+        rows = tuple((of_kind(number, expression.type),) for number in present)
         items = n.Values((n.Field(column.name, column.type),), rows)
         relation = n.Join("cross", relation, items, None)
-        ends = [n.Literal(rows[place][0], column.type) for place in (0, -1)]
+        ends = [n.Literal(rows[index][0], column.type) for index in (0, -1)]
         # The clamp changes nothing: it says how large items are.
-        conditions += (n.Compare("=", written, n.Clamp(column, ends[0], ends[1])),)
-        found[key.name] = column
-    return Stripped(relation, stripped.definitions, conditions), found
+        conditions += (n.Compare("=", expression, n.Clamp(column, ends[0], ends[1])),)
+        columns[key.name] = column
+    return Stripped(relation, stripped.definitions, conditions), columns
 
 
-def moved_at_once(value: n.Scalar, lists: Iterable[n.Values]) -> int:
+def rows_moving_together(value: n.Scalar, lists: Iterable[n.Values]) -> int:
     """Give how many joined rows of one row move at once, at most: a row is near few values of a list.
 
     Rests on derivative.listed.

@@ -32,11 +32,11 @@ def inner_of(relation: n.Relation, protected: frozenset[str]) -> n.Aggregate | N
 def moving_calls(inner: n.Aggregate, protected: frozenset[str]) -> dict[str, n.Scalar]:
     """Give the inner aggregates that read protected values, each with what a row gives it, in some branch."""
     items = tuple(n.Named(c.name, c.argument) for c in inner.aggregations if c.argument is not None)
-    found: dict[str, n.Scalar] = {}
+    calls: dict[str, n.Scalar] = {}
     for branch in branches_of(n.Project(inner.input, items)):
         definitions = strip(branch, protected).definitions
-        found |= {i.name: x for i in items if moves(x := definitions[i.name], protected)}
-    return found
+        calls |= {i.name: x for i in items if moves(x := definitions[i.name], protected)}
+    return calls
 
 
 @frozen
@@ -89,16 +89,16 @@ def flattened(rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[st
     if moving and all(calls[name].function == "sum" for name in moving):
         return Flat(members_as_rows(items, inner, frozenset(moving)), counted=True)
     own: dict[str, n.Scalar] = {k.name: k.expression for k in inner.keys}
-    written = []
+    projected = []
     for name, expression in items.items():
         used = columns_of(expression) & calls.keys()
         if not used or used & moving.keys():
             value = _over_rows(expression, [calls[c] for c in sorted(used)], own)
-            written.append(n.Named(name, value))
+            projected.append(n.Named(name, value))
     telling = [p for p in predicates if not columns_of(p) & calls.keys()]
-    kept = n.conjunction(tuple(substitute(p, own) for p in telling))
-    source = inner.input if kept is None else n.Filter(inner.input, kept)
-    return Flat(n.Project(source, tuple(written)), counted=False)
+    predicate = n.conjunction(tuple(substitute(p, own) for p in telling))
+    source = inner.input if predicate is None else n.Filter(inner.input, predicate)
+    return Flat(n.Project(source, tuple(projected)), counted=False)
 
 
 def _over_rows(

@@ -27,26 +27,26 @@ def farthest(kind: t.Type) -> int:
 _FIRST, _LAST = datetime.date.min, datetime.date.max
 
 
-def held_date(column: n.Column, found: iv.Interval) -> n.Scalar:
+def clamped_date(column: n.Column, interval: iv.Interval) -> n.Scalar:
     """Clamp a date to its declared range, if there is one: whole days, rounded outward."""
     low, high = _FIRST, _LAST
-    if found.bounded:
-        first, last = found.ends()
+    if interval.bounded:
+        first, last = interval.ends()
         low = EPOCH + datetime.timedelta(days=int(first.__floor__()))
         high = EPOCH + datetime.timedelta(days=int(last.__ceil__()))
     return n.Clamp(column, n.Literal(low, t.DATE), n.Literal(high, t.DATE))
 
 
-def held_moment(column: n.Column, found: iv.Interval) -> n.Scalar:
+def clamped_moment(column: n.Column, interval: iv.Interval) -> n.Scalar:
     """Clamp a moment in time to its declared range, which it needs: microseconds, rounded outward."""
-    if not found.bounded:
+    if not interval.bounded:
         raise CannotBound(
             "derivative.range",
             column,
             "how late a moment in time may be is not known",
             "declare the range of the column",
         )
-    first, last = (end * 86_400 * 10**6 for end in found.ends())
+    first, last = (end * 86_400 * 10**6 for end in interval.ends())
     ends = (int(first.__floor__()), int(last.__ceil__()))
     low, high = (midnight(EPOCH) + datetime.timedelta(microseconds=end) for end in ends)
     return n.Clamp(column, n.Literal(low, t.TIMESTAMP), n.Literal(high, t.TIMESTAMP))

@@ -85,10 +85,10 @@ def sides_of(node: SetOperation) -> tuple[tuple[int, n.Relation], ...]:
     return (0, renamed(node.left, node)), (right, renamed(node.right, node))
 
 
-def members(found: Sequence[Member], name: str) -> tuple[n.Aggregate, tuple[n.Column, n.Column]]:
+def members(added: Sequence[Member], name: str) -> tuple[n.Aggregate, tuple[n.Column, n.Column]]:
     """Group all rows by what they show; give the groups and the columns that count them on either side."""
     branches = []
-    for member in found:
+    for member in added:
         none = shapes.number(0.0)
         counted = (
             n.Named(f"{name}.left", member.truth if member.side == 0 else none),
@@ -100,7 +100,7 @@ def members(found: Sequence[Member], name: str) -> tuple[n.Aggregate, tuple[n.Co
     kinds = {f.name: f.type for f in fields_of(rows)}
     keys = tuple(
         n.Named(c.name, n.Column(f"{c.name}.member", kinds[f"{c.name}.member"]))
-        for c in found[0].columns
+        for c in added[0].columns
     )
     calls = tuple(
         n.Aggregation(f"{name}.{side}.times", "sum", n.Column(f"{name}.{side}", t.DOUBLE))
@@ -144,13 +144,13 @@ def members_as_rows(
         n.Named(c.name, c.argument) for c in inner.aggregations if c.argument is not None
     )
     public = {c.name for c in inner.aggregations} - moving
-    found = []
+    branches = []
     for branch in branches_of(n.Project(inner.input, (*_passed(keys), *needed))):
         assert isinstance(branch, n.Project)
-        below, written = pulled(branch)
-        defined: dict[str, n.Scalar] = {i.name: i.expression for i in written}
+        below, projected = pulled(branch)
+        defined: dict[str, n.Scalar] = {i.name: i.expression for i in projected}
         own = {name: substitute(x, defined) for name, x in keys.items()}
-        made = []
+        columns = []
         for name, expression in items.items():
             if columns_of(expression) & public and not columns_of(expression) & moving:
                 continue  # of the whole group, and public: nothing moves it
@@ -160,11 +160,11 @@ def members_as_rows(
                     raise _refused(expression)  # a public number of the group, which no row tells
                 part = _counted(defined[call], slope, own)
                 value = part if value is None else shapes.plus(value, part)
-            made.append(n.Named(name, value or substitute(expression, own)))
-        found.append(n.Project(below, tuple(made)))
-    if len(found) == 1:
-        return found[0]
-    whole = together(found)
+            columns.append(n.Named(name, value or substitute(expression, own)))
+        branches.append(n.Project(below, tuple(columns)))
+    if len(branches) == 1:
+        return branches[0]
+    whole = together(branches)
     return n.Project(
         whole, tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(whole))
     )
@@ -244,21 +244,21 @@ def _scaled(slope: _Slope, factor: n.Scalar) -> _Slope:
     return _Slope(slope.size, factor)
 
 
-def _added(parts: Sequence[Mapping[str, _Slope]], place: n.Scalar) -> dict[str, _Slope]:
-    found: dict[str, _Slope] = {}
+def _added(parts: Sequence[Mapping[str, _Slope]], node: n.Scalar) -> dict[str, _Slope]:
+    slopes: dict[str, _Slope] = {}
     for part in parts:
         for call, slope in part.items():
-            known = found.get(call)
-            if known is not None and not (known.public is None and slope.public is None):
-                raise _refused(place)
-            found[call] = slope if known is None else _Slope(known.size + slope.size)
-    return found
+            earlier = slopes.get(call)
+            if earlier is not None and not (earlier.public is None and slope.public is None):
+                raise _refused(node)
+            slopes[call] = slope if earlier is None else _Slope(earlier.size + slope.size)
+    return slopes
 
 
-def _refused(place: n.Scalar) -> CannotBound:
+def _refused(node: n.Scalar) -> CannotBound:
     return CannotBound(
         "derivative.sets",
-        place,
+        node,
         "more than sums, counts and averages over a set has no rule here",
         "count the set, or sum public columns of it",
     )

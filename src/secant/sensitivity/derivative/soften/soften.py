@@ -43,9 +43,9 @@ from secant.sensitivity.derivative.soften.conditions import (
 from secant.sensitivity.derivative.soften.emptiness import moves, present
 from secant.sensitivity.derivative.soften.listed import with_lists
 from secant.sensitivity.derivative.soften.pieces import (
+    clamped_date,
+    clamped_moment,
     farthest,
-    held_date,
-    held_moment,
     is_null,
     is_strict,
     times_truth,
@@ -115,11 +115,13 @@ class Softener:
         outputs = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in keys]
         for call in self.aggregate.aggregations:
             outputs.append(n.Named(call.name, self._output(call)))
-        for written in (*keys, *self.calls):  # a softened CASE names each of its branches twice
-            refuse_repeating(written, self.aggregate)
-        made = n.Aggregate(self.stripped.relation, keys, tuple(self.calls), self.aggregate.span)
+        for expression in (*keys, *self.calls):  # a softened CASE names each of its branches twice
+            refuse_repeating(expression, self.aggregate)
+        aggregate = n.Aggregate(
+            self.stripped.relation, keys, tuple(self.calls), self.aggregate.span
+        )
         notes = tuple(dict.fromkeys(self.notes))
-        return Softened(made, tuple(outputs), notes, self.exact, bool(self.listed))
+        return Softened(aggregate, tuple(outputs), notes, self.exact, bool(self.listed))
 
     # ── rows and keys ────────────────────────────────────────────────────────────────────────────
 
@@ -150,7 +152,7 @@ class Softener:
 
     def _output(self, call: n.Aggregation) -> n.Scalar:
         if self.is_kept(call) and (self.agreed is None or call.name in self.agreed.kept):
-            return self._kept(call, self._argument(call))
+            return self._exact_count(call, self._argument(call))
         argument = self.argument(call)
         if call.distinct:
             raise CannotBound(
@@ -200,7 +202,7 @@ class Softener:
         every = not self.stripped.conditions + self.extra and self.weight is None
         return every and isinstance(argument, n.Column)
 
-    def _kept(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
+    def _exact_count(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
         """The number of rows, or of public values, that public columns decide: as it is, without noise."""
         name = f"{call.name}.soft{len(self.calls)}"
         self.calls.append(n.Aggregation(name, call.function, argument, call.distinct, call.span))
@@ -274,9 +276,11 @@ class Softener:
         truth = self._truth(self._summand(shapes.call("ln", value)))
         factor = n.Arithmetic("+", shapes.number(1.0), times_truth(truth, excess))
         summed = self._add("sum", shapes.call("ln", factor), call)
-        most = shapes.number(float(shapes.REACH))
-        held = shapes.call("least", shapes.call("greatest", summed, shapes.times(-1.0, most)), most)
-        return shapes.call("exp", held)
+        most = shapes.number(float(shapes.LARGEST_EXPONENT))
+        limited = shapes.call(
+            "least", shapes.call("greatest", summed, shapes.times(-1.0, most)), most
+        )
+        return shapes.call("exp", limited)
 
     def _extreme(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
         """MIN and MAX: a row that does not pass counts as the far end of the declared range (derivative.min_max)."""
@@ -288,15 +292,15 @@ class Softener:
             end = shapes.number(float(high if call.function == "min" else low))
             value = n.Arithmetic("+", end, n.Arithmetic("*", truth, n.Arithmetic("-", value, end)))
         ends = (shapes.number(float(low)), shapes.number(float(high)))
-        found = n.Clamp(self._add(call.function, value, call), *ends)
+        clamped = n.Clamp(self._add(call.function, value, call), *ends)
         kind = type_of(argument).kind
         if kind == "TIMESTAMP":
             raise CannotBound(
                 "derivative.value", call, "the first of moments is no number", "use a DATE column"
             )
         if kind != "DATE":
-            return found
-        return n.Arithmetic("+", n.Literal(EPOCH, t.DATE), n.Cast(found, t.INTEGER))
+            return clamped
+        return n.Arithmetic("+", n.Literal(EPOCH, t.DATE), n.Cast(clamped, t.INTEGER))
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────
 
@@ -313,7 +317,7 @@ class Softener:
                     f"{kind} beside protected values is no number",
                     "use numbers and dates",
                 )
-            return total(double(self._held_columns(scalar)))
+            return total(double(self._clamped_columns(scalar)))
         if isinstance(scalar, n.Column):
             if scalar.name not in self.floats:
                 self.floats[scalar.name] = double(self.held(scalar))
@@ -387,17 +391,17 @@ class Softener:
 
     def _presence(self, argument: n.Scalar) -> n.Scalar | None:
         """Give 1 where a value is there and 0 where it is not; None if it always is (derivative.null)."""
-        found = present(argument)
-        if found is None:
+        share = present(argument)
+        if share is None:
             raise CannotBound(
                 "derivative.null",
                 argument,
                 "whether the value is there may depend on protected values",
                 "count or average a plain expression of columns",
             )
-        return None if isinstance(found, n.Literal) and found.value == 1.0 else found
+        return None if isinstance(share, n.Literal) and share.value == 1.0 else share
 
-    def _held_columns(self, scalar: n.Scalar) -> n.Scalar:
+    def _clamped_columns(self, scalar: n.Scalar) -> n.Scalar:
         columns = {
             x.name: self.held(x)
             for x in n.walk(scalar)
@@ -410,23 +414,27 @@ class Softener:
         if column.name in self.inner:
             return column  # made of clamped columns
         table, name = self.origins.get(column.name, ("", ""))
-        found = declared(self.policy, table, name)
+        interval = declared(self.policy, table, name)
         kind = column.type
         if kind.kind in ("DATE", "TIMESTAMP"):
-            return held_date(column, found) if kind.kind == "DATE" else held_moment(column, found)
-        if not found.bounded and column.name not in self.protected:
+            return (
+                clamped_date(column, interval)
+                if kind.kind == "DATE"
+                else clamped_moment(column, interval)
+            )
+        if not interval.bounded and column.name not in self.protected:
             looked_up = self.ends(table, name) if table else None
             if looked_up is None:
                 return column
             self.notes.append(f"the range of the public column {table}.{name} was looked up")
-            found = iv.Interval(*looked_up)
-        if not found.bounded:
+            interval = iv.Interval(*looked_up)
+        if not interval.bounded:
             if not kind.numeric:
                 return column
-            reach = farthest(kind)
-            found = iv.interval(-reach, reach)
-            self.notes.append(f"{table}.{name} has no declared range: moved into ±{reach:.6g}")
-        low, high = found.ends()
+            limit = farthest(kind)
+            interval = iv.interval(-limit, limit)
+            self.notes.append(f"{table}.{name} has no declared range: moved into ±{limit:.6g}")
+        low, high = interval.ends()
         return n.Clamp(column, literal(low, kind, -1), literal(high, kind, 1))
 
     def _range(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
@@ -436,15 +444,15 @@ class Softener:
 
     def ends_of(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
         """Give the least and greatest that a value can be by declared ranges, or raise CannotBound."""
-        found = self.plain.of(value)
-        if not found.bounded:
+        interval = self.plain.of(value)
+        if not interval.bounded:
             raise CannotBound(
                 "derivative.range",
                 call,
                 "the value has no bound that follows from declared ranges",
                 "declare the ranges of its columns",
             )
-        return found.ends()
+        return interval.ends()
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────
 
@@ -502,37 +510,39 @@ class Softener:
 
     def _edge(self, gap: n.Scalar, lattice: Lattice | None, *, equality: bool = False) -> Edge:
         if gap not in self.reaches:
-            self.reaches[gap] = self._reach(gap)
-        reach = self.reaches[gap]
-        if reach is None:
+            self.reaches[gap] = self._magnitude(gap)
+        magnitude = self.reaches[gap]
+        if magnitude is None:
             raise CannotBound(
                 "derivative.width",
                 gap,
                 "how fast the compared value moves is not known",
                 "declare the ranges of its columns",
             )
-        found = self.plain.of(gap)
-        span = float(found.ends()[1] - found.ends()[0]) if found.bounded else None
-        return Edge(reach, None if lattice is None else lattice.step, span, equality)
+        interval = self.plain.of(gap)
+        span = float(interval.ends()[1] - interval.ends()[0]) if interval.bounded else None
+        return Edge(magnitude, None if lattice is None else lattice.step, span, equality)
 
-    def _reach(self, scalar: n.Scalar) -> Fraction | None:
+    def _magnitude(self, scalar: n.Scalar) -> Fraction | None:
         """Give the most that a value moves a unit of distance, under any of the protections."""
         scalar = substitute(scalar, self.inner) if self.inner else scalar
-        found = quick(0)
+        magnitude = quick(0)
         for space, calculus in zip(self.spaces, self.calculi, strict=True):
-            reach = calculus.of(scalar).reach
-            if any(v is None for v in reach.values()):
+            magnitudes = calculus.of(scalar).reach
+            if any(v is None for v in magnitudes.values()):
                 return None
-            found = max(found, space.reach({k: v for k, v in reach.items() if v is not None}))
-        return found
+            magnitude = max(
+                magnitude, space.reach({k: v for k, v in magnitudes.items() if v is not None})
+            )
+        return magnitude
 
     def _summand(self, value: n.Scalar) -> Summand:
-        found = self.plain.of(value)
-        size = float(max(abs(e) for e in found.ends())) if found.bounded else None
+        interval = self.plain.of(value)
+        size = float(max(abs(e) for e in interval.ends())) if interval.bounded else None
         if size is not None and size >= FARTHEST:
             size = None  # nobody has declared that
-        reach = self._reach(value)
-        return Summand(size, None if reach is None else float(reach))
+        magnitude = self._magnitude(value)
+        return Summand(size, None if magnitude is None else float(magnitude))
 
     def _width_for(self, condition: n.Scalar, summand: Summand | None = None) -> Fraction:
         """Choose the width of ramps, in units of distance (derivative.width)."""

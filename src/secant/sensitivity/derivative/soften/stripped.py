@@ -56,9 +56,9 @@ def unshared(relation: n.Relation, seen: set[str] | None = None) -> n.Relation:
         )
         return n.Project(scan, names)
 
-    found = visit(relation)
-    assert isinstance(found, n.Relation)
-    return found
+    changed = visit(relation)
+    assert isinstance(changed, n.Relation)
+    return changed
 
 
 STRIPPED: RuleTable[Callable[..., Stripped]] = RuleTable("stripped")
@@ -115,7 +115,7 @@ def _filter(relation: n.Filter, protected: frozenset[str]) -> Stripped:
 @STRIPPED.rule(n.Project)
 def _project(relation: n.Project, protected: frozenset[str]) -> Stripped:
     below = strip(relation.input, protected)
-    computed = {i.name: _written(i.expression, below.definitions) for i in relation.items}
+    computed = {i.name: _expanded(i.expression, below.definitions) for i in relation.items}
     return Stripped(below.relation, computed, below.conditions)
 
 
@@ -140,37 +140,37 @@ def _identity(relation: n.Relation) -> dict[str, n.Scalar]:
     return {f.name: n.Column(f.name, f.type) for f in fields_of(relation)}
 
 
-def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
+def _expanded(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
     if isinstance(scalar, n.Column):
         return definitions.get(scalar.name, scalar)
-    written = substitute(scalar, definitions)
-    refuse_repeating(written, scalar)
-    return written
+    expression = substitute(scalar, definitions)
+    refuse_repeating(expression, scalar)
+    return expression
 
 
-def refuse_repeating(written: n.Node, place: n.Node) -> None:
+def refuse_repeating(expression: n.Node, node: n.Node) -> None:
     """Refuse an expression that is too long once what it shares is written out, as it is looked through and printed."""
-    if n.written_size(written) > MOST_NODES:
+    if n.written_size(expression) > MOST_NODES:
         raise CannotBound(
-            "derivative.strip", place, "the expression repeats itself too often", "shorten it"
+            "derivative.strip", node, "the expression repeats itself too often", "shorten it"
         )
 
 
 def _parted(
-    below: Stripped, parts: tuple[n.Scalar, ...], protected: frozenset[str], place: n.Relation
+    below: Stripped, parts: tuple[n.Scalar, ...], protected: frozenset[str], relation: n.Relation
 ) -> Stripped:
-    written = [_written(part, below.definitions) for part in parts]
-    public = tuple(p for p in written if not moves(p, protected))
-    private = tuple(p for p in written if moves(p, protected))
+    expressions = [_expanded(part, below.definitions) for part in parts]
+    public = tuple(p for p in expressions if not moves(p, protected))
+    private = tuple(p for p in expressions if moves(p, protected))
     for part in private:
         if n.has_subquery(part):
-            raise _jumping(part, protected, place)
+            raise _jumping(part, protected, relation)
     predicate = n.conjunction(public + _all_implied(private, protected))
     rows = below.relation if predicate is None else n.Filter(below.relation, predicate)
     return Stripped(rows, below.definitions, below.conditions + private)
 
 
-def _jumping(part: n.Scalar, protected: frozenset[str], place: n.Relation) -> CannotBound:
+def _jumping(part: n.Scalar, protected: frozenset[str], relation: n.Relation) -> CannotBound:
     """Say what is in the way of a condition on protected values with a subquery in it."""
     inner = (x for x in n.walk(part) if isinstance(x, (n.ScalarSubquery, n.InSubquery, n.Exists)))
     if any(moves(x, protected) for x in inner):
@@ -178,14 +178,14 @@ def _jumping(part: n.Scalar, protected: frozenset[str], place: n.Relation) -> Ca
     else:
         reason = "a condition on protected values has no rule with a subquery in it"
         hint = "join the inner table, or let AND join the subquery and the other conditions"
-    return CannotBound("derivative.strip", place, reason, hint)
+    return CannotBound("derivative.strip", relation, reason, hint)
 
 
 def _all_implied(
     conditions: tuple[n.Scalar, ...], protected: frozenset[str]
 ) -> tuple[n.Scalar, ...]:
-    found = (implied(c, protected) for c in conditions)
-    return tuple(c for c in found if c is not None)
+    implications = (implied(c, protected) for c in conditions)
+    return tuple(c for c in implications if c is not None)
 
 
 def implied(condition: n.Scalar, protected: frozenset[str]) -> n.Scalar | None:
@@ -205,7 +205,7 @@ def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
     left, right = strip(relation.left, protected), strip(relation.right, protected)
     definitions = {**left.definitions, **right.definitions}
     conditions = left.conditions + right.conditions
-    parts = tuple(_written(p, definitions) for p in n.conjuncts(relation.condition))
+    parts = tuple(_expanded(p, definitions) for p in n.conjuncts(relation.condition))
     if relation.kind == "left":
         plain = all(isinstance(d, n.Column) for d in right.definitions.values())
         if right.conditions or not plain or any(moves(p, protected) for p in parts):

@@ -59,11 +59,11 @@ def ramp_width(
     if not free:
         return quick(0)
     size = summand.size if summand.size is not None else 10 * (summand.reach or 1.0)
-    known = rows if rows is not None else TYPICAL_ROWS
+    count = rows if rows is not None else TYPICAL_ROWS
     best, least = quick(0), math.inf
     for width in _candidates(free):
         noise = QUANTILE / epsilon * max(summand.reach or 0.0, size * _steepest(free, width))
-        bias = SURE * size / math.sqrt(3) * math.sqrt(sum(_spread(e, width, known) for e in free))
+        bias = SURE * size / math.sqrt(3) * math.sqrt(sum(_spread(e, width, count) for e in free))
         if noise + bias < least * (1 - 1e-9):
             best, least = quick(width), noise + bias
     return best
@@ -85,7 +85,7 @@ def _candidates(edges: Sequence[Edge]) -> list[float]:
     return start + [w for w in grown if w <= most] or [min(grown)]
 
 
-def joint_width(edges: Sequence[Edge], wanted: Fraction) -> Fraction:
+def joint_width(edges: Sequence[Edge], width: Fraction) -> Fraction:
     """Give the one width, in units of distance, that all ramps of a condition get (derivative.width).
 
     A column that moves in steps needs one step at least, and equality exactly one. The narrowest of
@@ -95,8 +95,8 @@ def joint_width(edges: Sequence[Edge], wanted: Fraction) -> Fraction:
     for edge in edges:
         if edge.reach > 0:
             step = (edge.step or quick(0)) / edge.reach
-            least.append(step if edge.equality and step else max(wanted, step))
-    return min(least, default=wanted)
+            least.append(step if edge.equality and step else max(width, step))
+    return min(least, default=width)
 
 
 def width_of(edge: Edge, width: float) -> float:
@@ -159,17 +159,17 @@ def floored_smoothness(
     What is compared is the mean noise at the floor, or what one row does where values lie evenly if that is more, with
     that at the cap. `usual` is in whole steps.
     """
-    found = {
+    by_ratio = {
         ratio: optimal_law.mean(float(ratio)) * float(least(epsilon / ratio)) for ratio in RATIOS
     }
-    best = min(found, key=lambda ratio: found[ratio])
+    best = min(by_ratio, key=lambda ratio: by_ratio[ratio])
     if cap is None:
         return best
-    if found[best] >= float(cap):
+    if by_ratio[best] >= float(cap):
         return None
     some = {best, *COARSE}
     sizes = {
-        k: max(found[k], optimal_law.mean(float(k)) * (usual(epsilon / k) or 0.0))
+        k: max(by_ratio[k], optimal_law.mean(float(k)) * (usual(epsilon / k) or 0.0))
         for k in sorted(some)
     }
     best = min(sizes, key=lambda ratio: sizes[ratio])

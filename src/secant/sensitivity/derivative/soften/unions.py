@@ -54,14 +54,20 @@ def soften(
         source = unshared(aggregate.input)
         inner = inner_of(source, frozenset(_variables(protections, source)))
         assert inner is not None, "other names change nothing"
-        found = soften(inner, policy, protections, epsilon, rows, ends)
-        moving = moving_calls(found.aggregate, frozenset(_variables(protections, found.aggregate)))
-        above = replace(aggregate, input=_with_groups(source, inner, found))
+        inner_softened = soften(inner, policy, protections, epsilon, rows, ends)
+        moving = moving_calls(
+            inner_softened.aggregate, frozenset(_variables(protections, inner_softened.aggregate))
+        )
+        above = replace(aggregate, input=_with_groups(source, inner, inner_softened))
         # How many groups there are is public, but nobody has counted them: it only chooses widths.
-        made = Softener(
+        outer = Softener(
             above, policy, protections, epsilon, lambda relation: None, ends, inner=moving
         ).soften()
-        return replace(made, notes=(*found.notes, *made.notes), exact=found.exact and made.exact)
+        return replace(
+            outer,
+            notes=(*inner_softened.notes, *outer.notes),
+            exact=inner_softened.exact and outer.exact,
+        )
     if set_of(aggregate.input, protected) is not None:
         return _over_set(aggregate, policy, protections, epsilon, rows, ends)
     branches = spread(aggregate.input, protected)
@@ -95,7 +101,7 @@ def _over_set(
     node = set_of(source, frozenset(_variables(protections, source)))
     assert node is not None, "other names change nothing"
     seen: set[str] = set()
-    found: list[Member] = []
+    sides: list[Member] = []
     softened: list[Softened] = []
     origins: dict[str, tuple[str, str]] = {}
     for side, relation in sides_of(node):
@@ -116,14 +122,16 @@ def _over_set(
             softened.append(softener.soften())
             truth = softened[-1].aggregate.aggregations[0].argument
             assert truth is not None, "counts of branches are sums of soft truth"
-            found.append(Member(softened[-1].aggregate.input, shown, truth, side))
+            sides.append(Member(softened[-1].aggregate.input, shown, truth, side))
             for item in shown:
                 stored = item.expression
-                known = softener.origins.get(stored.name) if isinstance(stored, n.Column) else None
-                origin = known or ("", "")
+                origin_column = (
+                    softener.origins.get(stored.name) if isinstance(stored, n.Column) else None
+                )
+                origin = origin_column or ("", "")
                 same_one = origins.setdefault(item.name, origin) == origin
                 origins[item.name] = origin if same_one else ("", "")
-    groups, times = members(found, f"{fields_of(node)[0].name}.set")
+    groups, times = members(sides, f"{fields_of(node)[0].name}.set")
     protected = frozenset(_variables(protections, groups))
     above = replace(aggregate, input=replaced(source, node, groups))
     weighing = Softener(
@@ -131,10 +139,10 @@ def _over_set(
         inner=moving_calls(groups, protected), weight=membership(node, *times),
     )  # fmt: skip
     weighing.origins |= origins  # declared ranges hold for what is shown, wherever it comes from
-    made = weighing.soften()
-    notes = dict.fromkeys(x for s in (*softened, made) for x in s.notes)
-    exact = all(s.exact for s in (*softened, made))
-    return replace(made, notes=tuple(notes), exact=exact)
+    weighted = weighing.soften()
+    notes = dict.fromkeys(x for s in (*softened, weighted) for x in s.notes)
+    exact = all(s.exact for s in (*softened, weighted))
+    return replace(weighted, notes=tuple(notes), exact=exact)
 
 
 def _variables(protections: tuple[Protection, ...], *relations: n.Relation) -> Iterator[str]:
@@ -143,16 +151,16 @@ def _variables(protections: tuple[Protection, ...], *relations: n.Relation) -> I
         yield from space_of(protection, used).variables
 
 
-def _with_groups(source: n.Relation, inner: n.Aggregate, found: Softened) -> n.Relation:
+def _with_groups(source: n.Relation, inner: n.Aggregate, softened: Softened) -> n.Relation:
     """Put softened groups in place of the exact ones."""
-    if found.listed:
+    if softened.listed:
         raise CannotBound(
             "derivative.nested",
             inner,
             "inner groups by a protected value have no rule here",
             "group the inner rows by public columns",
         )
-    return replaced(source, inner, n.Project(found.aggregate, found.outputs))
+    return replaced(source, inner, n.Project(softened.aggregate, softened.outputs))
 
 
 def _agreed(softeners: Sequence[Softener]) -> Agreed:
@@ -166,16 +174,16 @@ def _agreed(softeners: Sequence[Softener]) -> Agreed:
             "ask for each branch of the union by itself",
         )
     calls = softeners[0].aggregate.aggregations
-    kept = frozenset(c.name for c in calls if all(s.is_kept(c) for s in softeners))
+    plain = frozenset(c.name for c in calls if all(s.is_kept(c) for s in softeners))
     ends = {}
     for c in calls:
         if c.function in _WITH_ENDS and not c.distinct:
-            found = [_ends(s, c) for s in softeners]
-            ends[c.name] = min(low for low, _ in found), max(high for _, high in found)
+            intervals = [_ends(s, c) for s in softeners]
+            ends[c.name] = min(low for low, _ in intervals), max(high for _, high in intervals)
     exact = frozenset(
         c.name for c in calls if c.function == "sum" and all(s.is_exact(c) for s in softeners)
     )
-    return Agreed(ends, kept, exact)
+    return Agreed(ends, plain, exact)
 
 
 def _ends(softener: Softener, call: n.Aggregation) -> tuple[Fraction, Fraction]:
@@ -205,9 +213,9 @@ def _together(aggregate: n.Aggregate, softened: Sequence[Softened]) -> Softened:
         n.Named(k.name, n.Column(f"{k.name}.key", type_of(k.expression)))
         for k in first.aggregate.keys
     )
-    made = n.Aggregate(together(branches), keys, calls, aggregate.span)
+    union = n.Aggregate(together(branches), keys, calls, aggregate.span)
     notes = tuple(dict.fromkeys(note for s in softened for note in s.notes))
-    return Softened(made, first.outputs, notes, all(s.exact for s in softened))
+    return Softened(union, first.outputs, notes, all(s.exact for s in softened))
 
 
 def _over_all(call: n.Aggregation) -> n.Aggregation:
