@@ -98,7 +98,9 @@ def one(added: np.ndarray, epsilon: float, generator: np.random.Generator) -> di
     exact, _ = np.histogram(added, edges)
     counts = tuple(int(x) for x in exact + noise(tallying, OCTAVES))
     tally = OctaveTally(edges, counts, tallying)
-    last, edge = last_seen(tally), to_look_at_again(tally)
+    last, edge = last_seen(tally, strict=True), to_look_at_again(tally)
+    if edge is None and last is not None:
+        last = last_seen(tally)
     if edge is not None:
         counted = int((added >= edges[edge]).sum() + noise(LOOKING * epsilon, 1)[0])
         last, noising = confirmed(tally, counted, LOOKING * epsilon), noising - LOOKING * epsilon

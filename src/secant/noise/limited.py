@@ -32,6 +32,7 @@ from secant.noise.tail import (
     confirmed,
     cut_by_tally,
     last_seen,
+    likeliest_octave,
     to_look_at_again,
     usual_limit,
 )
@@ -221,20 +222,17 @@ class LimitToTally(LimitToChoose):
         limits = self.bound.limits
         tally = take_tally(limits, above, self.choosing)
         share = self.share
-        edge = to_look_at_again(tally)
-        if edge is None:
+        edge, last = to_look_at_again(tally), last_seen(tally, strict=True)
+        if edge is None and last is not None:
             last = last_seen(tally)
-        elif isinstance(
-            share, NormalShare
-        ):  # no part of rho is epsilon: what is not sure is not believed
-            last = last_seen(tally, strict=True)
-        else:
+        elif edge is not None and isinstance(share, LaplaceShare):
             look = share.epsilon * LOOKING
             share = _after_a_look(share)
             last = confirmed(tally, look_again(above, edge, look), float(look))
+        # Beside normal noise, no part of which is epsilon, what is not sure is not believed.
         seen = last is not None
         if last is None:
-            last = max(range(len(limits)), key=tally.counts.__getitem__)
+            last = likeliest_octave(tally)
 
         def noise(index: int) -> tuple[float, bool]:
             law = share.law(limits[index], self.bound.squared(limits[index]))

@@ -35,6 +35,8 @@ WIDE = 0.01
 """Below this epsilon the law of the noise is not written out: its tail is bounded."""
 STEEPER = 4.0
 """By what thresholds of the stricter reading fall for each octave above the fullest one."""
+FALL = 2.5 * math.log(2)
+"""By how much less likely an octave is taken to be than the one below it, in logarithms."""
 APART = 3
 """From so many octaves above the stricter reading on, an octave is looked at twice."""
 LEAST_SLOPE, STEEPEST = 1.1, 40.0
@@ -155,11 +157,11 @@ def last_seen(tally: OctaveTally, *, strict: bool = False) -> int | None:
     """Give the highest octave that surely holds people; None where none does.
 
     Runs of one, two and three octaves are held against the exact law of their noise. The strict reading asks for more
-    the farther an octave lies above the fullest.
+    the farther an octave lies above the likeliest one.
     """
     counts, epsilon = tally.counts, tally.epsilon
     octaves = len(counts)
-    fullest = max(range(octaves), key=counts.__getitem__)
+    likeliest = likeliest_octave(tally)
     last = -1
     for run in range(1, min(RUN, octaves) + 1):
         for start in range(octaves - run, -1, -1):
@@ -168,18 +170,27 @@ def last_seen(tally: OctaveTally, *, strict: bool = False) -> int | None:
                 break
             chance = FALSE / (RUN * octaves)
             if strict:
-                chance *= STEEPER ** -max(top - fullest, 0)
+                chance *= STEEPER ** -max(top - likeliest, 0)
             if sum(counts[start : top + 1]) > threshold(run, epsilon, chance):
                 last = max(last, max(range(start, top + 1), key=counts.__getitem__))
                 break
     return None if last < 0 else last
 
 
+def likeliest_octave(tally: OctaveTally) -> int:
+    """Give the octave that most people seem to add to; the lower of two that seem alike.
+
+    Where noise alone fills the tally, its highest number may stand anywhere: a limit that is chosen for it would cost
+    more than all else, the more the higher it lies.
+    """
+    weights = [tally.epsilon * count - FALL * k for k, count in enumerate(tally.counts)]
+    return max(range(len(weights)), key=weights.__getitem__)
+
+
 def to_look_at_again(tally: OctaveTally) -> int | None:
     """Give the edge above which people are to be counted once more; None where the tally leaves no doubt.
 
-    An octave far above all others is either a few people who add most of the sum or noise; a limit that is chosen for
-    noise costs more than all else.
+    An octave far above all others is either a few people who add most of the sum or noise.
     """
     last, sure = last_seen(tally), last_seen(tally, strict=True)
     if last is None or sure is None or last - sure < APART:
@@ -189,8 +200,8 @@ def to_look_at_again(tally: OctaveTally) -> int | None:
 
 def confirmed(tally: OctaveTally, counted: int, epsilon: float) -> int | None:
     """Give the last octave seen, once people above the edge were counted with noise of parameter `epsilon`."""
-    kept = counted > threshold(1, epsilon, 0.02)
-    return last_seen(tally, strict=not kept)
+    there = counted > threshold(1, epsilon, 0.02)
+    return last_seen(tally, strict=not there)
 
 
 def cut_by_tally(tally: OctaveTally, edge: int, miss: float) -> int:
@@ -351,7 +362,7 @@ def usual_limit(
     for index in range(choices):
         cut = [draw[index] for draw in excess]
         scale, normal = noise(index)
-        off = sorted(x / groups - scale * u[normal] for x, u in zip(cut, unit, strict=True))
+        off = sorted(x / max(1, groups) - scale * u[normal] for x, u in zip(cut, unit, strict=True))
         width = _quantile(off, 1 - MISS) - _quantile(off, MISS)
         if best is None or width < best[0]:
             best = width, index

@@ -68,11 +68,12 @@ def test_ends_of_the_clinic_hold_and_narrow_ones_are_found_out(monkeypatch):
         true = finishing.reported_ends
 
         def narrow(*arguments, **options):
-            ends, alone = true(*arguments, **options)
-            return [
+            reported = true(*arguments, **options)
+            ends = [
                 [x and ((9 * x[0] + 7 * x[1]) / 16, (7 * x[0] + 9 * x[1]) / 16) for x in spans]
-                for spans in ends
-            ], alone
+                for spans in reported.certain
+            ]
+            return replace(reported, certain=ends)
 
         monkeypatch.setattr(finishing, "reported_ends", narrow)
         rows = list(measure.measure(data, 40))
