@@ -34,7 +34,7 @@ RUN = 3
 WIDE = 0.01
 """Below this epsilon the law of the noise is not written out: its tail is bounded."""
 STEEPER = 4.0
-"""By what thresholds of the stricter reading fall for each octave above the fullest one."""
+"""By what thresholds of the stricter reading fall for each octave above the likeliest one."""
 FALL = 2.5 * math.log(2)
 """By how much less likely an octave is taken to be than the one below it, in logarithms."""
 APART = 3
