@@ -63,7 +63,7 @@ def test_a_forgotten_number_of_rows_is_seen(monkeypatch):
     def forgetful(*_):
         return total - 1, square - 1
 
-    monkeypatch.setitem(globals(), "reach_of_a_row", forgetful)
+    monkeypatch.setitem(globals(), "moment_change", forgetful)
     assert worst(2, ADD_REMOVE)[0] > 1
 
 

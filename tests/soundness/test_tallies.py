@@ -166,7 +166,7 @@ def _null_lies_below(column, bucket, inside, signed):
     ("name", "wrong", "seen"),
     [
         ("_bucket", _limit_counts_as_beyond, "above"),
-        ("_known", _null_lies_below, "cut"),
+        ("_bucket_value", _null_lies_below, "cut"),
         ("unless_nobodys", lambda each, a, nobodys, units: units, "cut"),
         ("never_negative", lambda call: True, "cut"),
     ],

@@ -105,7 +105,7 @@ def test_a_bar_is_told_steps_that_are_durable_and_nothing_else(clinic, monkeypat
     clinic.numbers_of(until="2025-01-02")
     clinic.numbers_of(until="2025-01-12")
     assert begun == [
-        (("releasing s", 2), {"done": 0, "asked": None}),
-        (("releasing s", 12), {"done": 2, "asked": None}),
+        (("releasing s", 2), {"done": 0, "requested": None}),
+        (("releasing s", 12), {"done": 2, "requested": None}),
     ]
     assert seen == [2, 7, 12]

@@ -14,7 +14,7 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 def in_spark_syntax(statement: str) -> str:
     r"""Give a statement in Spark's spelling.
 
-    >>> print(spelled('SELECT "a`b" FROM "t" WHERE "c" = \'it\'\'s \\ "x"\''))
+    >>> print(in_spark_syntax('SELECT "a`b" FROM "t" WHERE "c" = \'it\'\'s \\ "x"\''))
     SELECT `a``b` FROM `t` WHERE `c` = 'it\'s \\ "x"'
     """
     return _QUOTED.sub(_quoted, statement)
