@@ -29,6 +29,10 @@ FALSE = 0.01
 """How often an octave without people may be taken for one with people, over the whole tally."""
 SEEN = 10.5
 """People in one octave, times epsilon of the tally, from which on they are seen in 95 % of tallies."""
+FEW = 3
+"""So many people are never taken for seen, however small the noise: a test of many octaves would be wrong too often."""
+AGAIN = 0.02
+"""How often an octave without people may be confirmed that lies just far enough to be looked at twice."""
 RUN = 3
 """People spread over so many octaves are seen together."""
 WIDE = 0.01
@@ -171,7 +175,7 @@ def last_seen(tally: OctaveTally, *, strict: bool = False) -> int | None:
             chance = FALSE / (RUN * octaves)
             if strict:
                 chance *= STEEPER ** -max(top - likeliest, 0)
-            if sum(counts[start : top + 1]) > threshold(run, epsilon, chance):
+            if sum(counts[start : top + 1]) > max(threshold(run, epsilon, chance), FEW):
                 last = max(last, max(range(start, top + 1), key=counts.__getitem__))
                 break
     return None if last < 0 else last
@@ -199,9 +203,15 @@ def to_look_at_again(tally: OctaveTally) -> int | None:
 
 
 def confirmed(tally: OctaveTally, counted: int, epsilon: float) -> int | None:
-    """Give the last octave seen, once people above the edge were counted with noise of parameter `epsilon`."""
-    there = counted > threshold(1, epsilon, 0.02)
-    return last_seen(tally, strict=not there)
+    """Give the last octave seen, once people above the edge were counted with noise of parameter `epsilon`.
+
+    The farther an octave lies above the others, the more a limit that is made for noise would cost.
+    """
+    last, sure = last_seen(tally), last_seen(tally, strict=True)
+    assert last is not None, "people were counted again, so an octave was seen"
+    assert sure is not None, "and others below it"
+    chance = AGAIN * 2.0 ** (-(last - sure - APART) / 2)
+    return last if counted > max(threshold(1, epsilon, chance), FEW) else sure
 
 
 def cut_by_tally(tally: OctaveTally, edge: int, miss: float) -> int:
