@@ -27,7 +27,7 @@ def outcomes() -> dict[str, str]:
     """Run the tests; give name of a check -> what came of it."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        files = ["test_python_clients.py", "test_other_clients.py"]
+        files = ["test_python_clients.py", "test_other_clients.py", "test_bound_values.py"]
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *(f"tests/clients/{f}" for f in files)],
             cwd=ROOT, env={**os.environ, "SECANT_PROFILE": "long"}, check=False,

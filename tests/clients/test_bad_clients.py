@@ -133,9 +133,9 @@ def test_drawn_bytes_end_connections_and_nothing_else(secant_port):
 def test_bind_that_does_not_fit(secant_port):
     with psycopg.connect(secant_port.address(), autocommit=True) as connection:
         result = connection.pgconn.exec_params(ASKED.format("$1").encode(), [b"abc"], [20])
-        assert result.error_field(67) == b"42P02"
+        assert result.error_field(67) == b"22P02"
         result = connection.pgconn.exec_params(ASKED.format("$1").encode(), [b"\1"], [1700], [1])
-        assert result.error_field(67) == b"42P02"
+        assert result.error_field(67) == b"08P01"
         result = connection.pgconn.exec_params(ASKED.format("$1 AND $2 > 3").encode(), [b"1"], [20])
         assert result.error_field(67) is not None
 

@@ -194,6 +194,10 @@ def _literal(text: str, token: Token, called: str, value: object) -> Iterator[To
             yield from _moment(token, value.isoformat(sep=" "), TokenType.TIMESTAMP)
         case datetime.date():
             yield from _moment(token, value.isoformat(), TokenType.DATE)
+        case datetime.timedelta() if not value.microseconds:
+            yield _like(token, TokenType.INTERVAL, "INTERVAL")
+            yield _like(token, TokenType.STRING, str(86_400 * value.days + value.seconds))
+            yield _like(token, TokenType.VAR, "SECOND")
         case str() | uuid.UUID():
             yield _like(token, TokenType.STRING, str(value))
         case _:

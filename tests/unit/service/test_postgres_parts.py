@@ -1,20 +1,17 @@
 """The parts of the PostgreSQL port without a network: who answers a statement, values of the wire, broken messages."""
 
-import datetime
-import struct
 from contextlib import suppress
-from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secant.errors import CODES, UsageError
+from secant.errors import CODES
 from secant.schema import types as t
 from secant.service.postgres import messages as m
 from secant.service.postgres.statements import framed, shows_nothing
 from secant.service.postgres.telling import STATES
-from secant.service.postgres.values import parameters, row_description, rows_text
+from secant.service.postgres.values import row_description, rows_text
 from secant.sql.lexer import statements, tokens
 
 TABLES = frozenset({"visits", "patients", "c", "columns"})
@@ -81,37 +78,6 @@ def test_what_is_refused(text):
 def test_probing_for_columns():
     assert shows_nothing(tuple(tokens("SELECT * FROM (SELECT * FROM visits LIMIT 0)")))
     assert not shows_nothing(tuple(tokens("SELECT * FROM visits LIMIT 10")))
-
-
-@pytest.mark.parametrize(
-    ("oid", "form", "raw", "value"),
-    [
-        (20, 0, b"-7", -7), (20, 1, struct.pack("!q", -7), -7), (21, 1, struct.pack("!h", 3), 3),
-        (16, 0, b"t", True), (16, 1, b"\0", False), (25, 0, b"a'b", "a'b"), (701, 1, struct.pack("!d", 0.5), 0.5),
-        (1700, 0, b"1.50", Decimal("1.50")), (1700, 1, struct.pack("!4h2h", 2, 0, 0, 2, 1, 5000), Decimal("1.50")),
-        (1700, 1, struct.pack("!hhHhh", 1, 1, 0x4000, 0, 3), Decimal(-30000)),
-        (1082, 0, b"2025-03-01", datetime.date(2025, 3, 1)),
-        (1082, 1, struct.pack("!i", 366), datetime.date(2001, 1, 1)),
-        (1114, 1, struct.pack("!q", 1_000_000), datetime.datetime(2000, 1, 1, 0, 0, 1)),  # noqa: DTZ001
-        (1009, 0, b'{a,"b,c",NULL,"d\\"e"}', ["a", "b,c", None, 'd"e']), (1016, 0, b"{1,2}", [1, 2]),
-        (1016, 1, struct.pack("!iiIii iq iq", 1, 0, 20, 2, 1, 8, 5, 8, 6), [5, 6]), (1016, 0, b"{}", []),
-    ],
-)  # fmt: skip
-def test_parameters_of_the_wire(oid, form, raw, value):
-    (read,) = parameters([oid], [form], [raw])
-    assert read == value
-    assert type(read) is type(value)
-    assert parameters([oid], [form], [None]) == (None,)
-
-
-@given(
-    st.sampled_from([16, 20, 21, 25, 701, 1700, 1082, 1114, 1009, 1016, 2950, 99]),
-    st.booleans(),
-    st.binary(max_size=40),
-)
-def test_any_bytes_are_a_value_or_an_error_of_ours(oid, binary, raw):
-    with suppress(UsageError):
-        assert len(parameters([oid], [int(binary)], [raw])) == 1
 
 
 @given(st.binary(max_size=60))

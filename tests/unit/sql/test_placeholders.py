@@ -37,6 +37,8 @@ ALIKE = (
     (FROM + "rate > ?", [0.5], FROM + "rate > 5e-1"),
     (FROM + "day >= ? AND at < ?", [DAY, MOMENT],
      FROM + "day >= DATE '2025-03-01' AND at < TIMESTAMP '2025-03-01 12:30:00'"),
+    (FROM + "day - ? < DATE '2025-03-01'", [datetime.timedelta(days=-1, hours=1)],
+     FROM + "day - INTERVAL '-82800' SECOND < DATE '2025-03-01'"),
     (FROM + "day >= ?", ["2025-03-01"], FROM + "day >= '2025-03-01'"),
     (FROM + "open = ? AND ward IS NOT NULL", [True], FROM + "open = TRUE AND ward IS NOT NULL"),
     (FROM + "ward = ?", [None], FROM + "ward = NULL"),

@@ -171,7 +171,7 @@ def zero(text: str) -> bytes:
 def counted(values: Iterable[int], form: str = "h") -> bytes:
     """Write a list of numbers behind its length."""
     listed = list(values)
-    return struct.pack(f"!h{len(listed)}{form}", len(listed), *listed)
+    return struct.pack(f"!H{len(listed)}{form}", len(listed), *listed)
 
 
 def fields(kind: bytes, pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -185,9 +185,17 @@ def parse_message(name: str, text: str, types: Sequence[int] = ()) -> bytes:
     return message(b"P", zero(name), zero(text), counted(types, "I"))
 
 
-def bind_message(portal: str, statement: str, results: Sequence[int]) -> bytes:
-    """Write a Bind message without values."""
-    return message(b"B", zero(portal), zero(statement), counted(()), counted(()), counted(results))
+def bind_message(
+    portal: str,
+    statement: str,
+    results: Sequence[int],
+    formats: Sequence[int] = (),
+    values: Sequence[bytes | None] = (),
+) -> bytes:
+    """Write a Bind message."""
+    sized = (b"\xff" * 4 if v is None else struct.pack("!i", len(v)) + v for v in values)
+    given = struct.pack("!H", len(values)) + b"".join(sized)
+    return message(b"B", zero(portal), zero(statement), counted(formats), given, counted(results))
 
 
 def target_message(kind: bytes, target: str, name: str) -> bytes:

@@ -38,7 +38,8 @@ from secant.service.postgres.telling import (
 )
 from secant.service.postgres.values import (
     Columns,
-    parameters,
+    read_values,
+    reading_of,
     row_description,
     rows_text,
     shape_of,
@@ -302,14 +303,37 @@ class Session:
             self.portals.pop(message.portal, None)
             await self._pass(b"B", body, b"2")
             return
-        try:
-            values = parameters(prepared.types, message.formats, message.values)
-        except UsageError as error:
-            raise Refusal(error_message(error)) from None
+        values = await self._values(prepared.types, message)
         portal = Portal(prepared, values, message.results, len(body))
         self._keep(portal)
         self.portals[message.portal] = portal
         self._say(m.message(b"2"))
+
+    async def _values(self, types: tuple[int, ...], bound: m.Bind) -> tuple[object, ...]:
+        """Let the shadow read the values that a client binds, with whatever it has set, and fail as PostgreSQL does."""
+        if len(bound.values) != len(types):
+            raise Refusal(plain_error(
+                "08P01", f"{len(bound.values)} parameters are bound, the statement has {len(types)}"
+            ))  # fmt: skip
+        if sum(len(value) for value in bound.values if value is not None) > LONGEST_TEXT:
+            raise Refusal(plain_error("54000", f"values have up to {LONGEST_TEXT} bytes"))
+        if not types:
+            return ()
+        self._count += 1
+        ours = f"secant_values_{self._count}"
+        self.link.send(
+            m.parse_message(ours, reading_of(types), types)
+            + m.bind_message(ours, ours, (), bound.formats, bound.values)
+            + m.execute_message(ours) + m.target_message(b"C", "S", ours) + m.FLUSH
+        )  # fmt: skip
+        self._opened.append(ours)  # closed once more at the Sync that follows an error
+        said = cells(await self._expect(b"D", tell=False))
+        await self._expect(b"3", tell=False)
+        self._opened.remove(ours)
+        try:
+            return read_values(types, bound.values, said)
+        except UsageError as error:
+            raise Refusal(error_message(error)) from None
 
     async def _describe(self, body: bytes) -> None:
         kind, name = m.read_target(body)
@@ -414,8 +438,8 @@ class Session:
         self.link.send(m.message(kind, body) + m.FLUSH)
         await self._expect(ends)
 
-    async def _expect(self, ends: bytes, *, tell: bool = True, tag: bytes = b"") -> None:
-        """Hand on what the shadow says up to one of some messages; after an error the client must sync."""
+    async def _expect(self, ends: bytes, *, tell: bool = True, tag: bytes = b"") -> bytes:
+        """Hand on what the shadow says up to one of some messages, and give it; after an error clients must sync."""
         while True:
             kind, body = await self.link.read()
             if kind == b"G":
@@ -428,7 +452,7 @@ class Session:
                 self.skipping = True
                 raise _AlreadyReported
             if kind in ends:
-                return
+                return body
 
     async def _fail(self, body: bytes) -> None:
         """Tell an error of ours, and let the shadow fail as well: its transaction must not go on."""

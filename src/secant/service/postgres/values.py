@@ -1,17 +1,17 @@
 """Values between PostgreSQL's wire and Secant: bound parameters in, released rows out.
 
-In: bytes with a type and a format; rows of an answer with types of the plan. Out: Python values; SQL text with which
-the shadow gives the same rows. A value that cannot be read is an error of the client's, told by its number.
+In: types of parameters, and what the shadow read; rows of an answer with types of the plan. Out: SQL texts with which
+the shadow reads the ones and gives the others; Python values. Never here: bytes of the wire.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import struct
-import uuid
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from secant.errors import UsageError
@@ -27,7 +27,6 @@ TYPES: dict[str, tuple[str, int, int]] = {
     "TIMESTAMP": ("timestamp", 1114, 8), "INTERVAL": ("interval", 1186, 16), "NULL": ("text", 25, -1),
 }  # fmt: skip
 _LONGEST_NAME = 63
-_EPOCH = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - the protocol's own, without a zone
 
 
 def shape_of(columns: Columns) -> list[tuple[str, str]]:
@@ -102,153 +101,93 @@ def _cell_text(value: Any) -> str:
 
 
 # ── parameters ───────────────────────────────────────────────────────────────────────────────────
+# The shadow reads them, as PostgreSQL does: dates by DateStyle, moments by TimeZone, in whatever format. It gives each
+# back as JSON, which is the same under every setting; doubles as their bytes, which JSON would round.
 
 
-def _number(raw: bytes) -> Decimal:
-    """Read a NUMERIC of the binary format: groups of four digits."""
-    count, weight, sign, scale = struct.unpack_from("!hhHH", raw)
-    digits = struct.unpack_from(f"!{count}h", raw, 8)
-    if sign not in (0, 0x4000) or count < 0 or abs(weight) > 100 or scale > 400:
-        raise ValueError
-    value = sum((Decimal(d).scaleb(4 * (weight - i)) for i, d in enumerate(digits)), Decimal(0))
-    exact = round(value, scale) if digits else Decimal(0).scaleb(-scale)
-    return -exact if sign else exact
+def _date(said: str) -> datetime.date:
+    return datetime.date.fromisoformat(said)
 
 
-def _day(raw: bytes) -> datetime.date:
-    return _EPOCH.date() + datetime.timedelta(days=struct.unpack("!i", raw)[0])
+def _moment(said: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(said)
 
 
-def _moment(raw: bytes) -> datetime.datetime:
-    return _EPOCH + datetime.timedelta(microseconds=struct.unpack("!q", raw)[0])
+def _double(said: str) -> float:
+    return float(struct.unpack("!d", bytes.fromhex(said))[0])
 
 
-def _whole(raw: bytes) -> int:
-    return int.from_bytes(raw, "big", signed=True)
+def _span(said: str) -> datetime.timedelta:
+    return datetime.timedelta(microseconds=int(Decimal(said).scaleb(6)))
 
 
-def _truth(raw: bytes) -> bool:
-    if raw not in (b"\0", b"\1"):
-        raise ValueError
-    return raw == b"\1"
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8")
-
-
-_BINARY: dict[int, Callable[[bytes], object]] = {
-    16: _truth, 20: _whole, 21: _whole, 23: _whole, 26: _whole, 25: _text, 1043: _text, 1042: _text,
-    19: _text, 705: _text, 0: _text, 700: lambda raw: struct.unpack("!f", raw)[0],
-    701: lambda raw: struct.unpack("!d", raw)[0], 1700: _number, 1082: _day, 1114: _moment,
-    1184: _moment, 2950: lambda raw: str(uuid.UUID(bytes=raw)),
+# Months have no length: what has any is no number, and is refused.
+_SECONDS = (
+    "CASE WHEN extract(year FROM {0}) = 0 AND extract(month FROM {0}) = 0"
+    " THEN extract(epoch FROM {0})::varchar ELSE 'months' END"
+)
+_BYTES = "encode(float8send({}::double precision), 'hex')"
+_OWN: dict[int, tuple[str, Callable[[str], object], object]] = {
+    16: ("{}", bool, True), 20: ("{}", int, 1), 21: ("{}", int, 1), 23: ("{}", int, 1),
+    26: ("{}::bigint", int, 1), 700: (_BYTES, _double, 0.5), 701: (_BYTES, _double, 0.5),
+    1700: ("{}", Decimal, Decimal("0.5")), 1082: ("{}", _date, _date("2000-01-01")),
+    1114: ("{}", _moment, _moment("2000-01-01")), 1184: ("{}::timestamp", _moment, _moment("2000-01-01")),
+    1186: (_SECONDS, _span, datetime.timedelta(1)),
 }  # fmt: skip
-_ARRAYS = {
-    1005: 21,
-    1007: 23,
-    1016: 20,
-    1009: 25,
-    1015: 1043,
-    1021: 700,
-    1022: 701,
-    1231: 1700,
-    1182: 1082,
-}
-_TRUTHS = {
-    "t": True,
-    "true": True,
-    "on": True,
-    "1": True,
-    "f": False,
-    "false": False,
-    "off": False,
-    "0": False,
-}
-
-
-def _truth_text(text: str) -> bool:
-    return _TRUTHS[text.strip().lower()]
-
-
-_TEXT: dict[int, Callable[[str], object]] = {
-    16: _truth_text, 20: int, 21: int, 23: int, 700: float, 701: float, 1700: Decimal,
-    1082: datetime.date.fromisoformat, 1114: datetime.datetime.fromisoformat,
+"""Object id of a type -> what the shadow makes of a value, how that is read, and a value that stands for others while
+only the type is known. Values of all other types are texts."""
+_ARRAYS: dict[int, int] = {
+    1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1231: 1700, 1182: 1082, 1115: 1114, 1185: 1184,
+    1009: 25, 1015: 25, 1014: 25, 1002: 25, 1003: 25, 1028: 25, 2951: 25, 1183: 25, 1270: 25, 1187: 25, 199: 25,
+    3807: 25,
 }  # fmt: skip
-# What stands for a value while only its type is known, so that columns can be described.
-STAND_INS: dict[int, object] = {
-    16: True, 20: 1, 21: 1, 23: 1, 26: 1, 700: 0.5, 701: 0.5, 1700: Decimal("0.5"),
-    1082: datetime.date(2000, 1, 1), 1114: _EPOCH, 1184: _EPOCH,
-}  # fmt: skip
+"""Object id of an array -> that of the type under which its items are read."""
+
+
+def reading_of(types: Sequence[int]) -> str:
+    """Write a query whose parameters are of some types, and which gives them as JSON."""
+    return "SELECT " + ", ".join(
+        f"to_json(ARRAY(SELECT {_made(_ARRAYS[oid], 'x')} FROM unnest(${number}) AS u(x)))"
+        if oid in _ARRAYS
+        else f"to_json({_made(oid, f'${number}')})"
+        for number, oid in enumerate(types, 1)
+    )
+
+
+def _made(oid: int, value: str) -> str:
+    return (_OWN[oid][0] if oid in _OWN else "{}::varchar").format(value)
+
+
+def read_values(
+    types: Sequence[int], bound: Sequence[bytes | None], said: Sequence[str | None]
+) -> tuple[object, ...]:
+    """Take values from what the shadow gave; USE-011 for one that only PostgreSQL has, such as an infinite date."""
+    values = []
+    for number, (oid, raw, text) in enumerate(zip(types, bound, said, strict=True)):
+        try:
+            values.append(None if raw is None or text is None else _value(oid, text))
+        except (ValueError, ArithmeticError):
+            raise UsageError(
+                "USE-011", f"the value for ${number + 1} is none that a question can have",
+                hint="dates go from the year 1 to 9999, intervals have no months; write others into the text",
+            ) from None  # fmt: skip
+    return tuple(values)
+
+
+def _value(oid: int, said: str) -> object:
+    value = json.loads(said, parse_int=str, parse_float=str)
+    item = _ARRAYS.get(oid, oid)
+    read = _OWN[item][1] if item in _OWN else str
+    if isinstance(value, list):
+        return [None if one is None else read(one) for one in value]
+    return read(value)
 
 
 def stand_ins(types: Sequence[int], text: str = "1") -> list[object]:
     """Give a value of each type, and a text where any other type is meant."""
     values: list[object] = []
     for oid in types:
-        item = _ARRAYS.get(oid)
-        values.append([STAND_INS.get(item, text)] if item is not None else STAND_INS.get(oid, text))
-    return values
-
-
-def parameters(
-    types: Sequence[int], formats: Sequence[int], values: Sequence[bytes | None]
-) -> tuple[object, ...]:
-    """Read bound values; USE-011 for one that cannot be read as its type."""
-    if len(values) != len(types):
-        raise UsageError(
-            "USE-011", f"{len(values)} parameters are bound, the statement has {len(types)}"
-        )
-    decoded: list[object] = []
-    for number, (oid, raw) in enumerate(zip(types, values, strict=True)):
-        try:
-            decoded.append(None if raw is None else _read(oid, _format(formats, number), raw))
-        except (ValueError, KeyError, struct.error, OverflowError, InvalidOperation):
-            raise UsageError(
-                "USE-011", f"the value for ${number + 1} cannot be read as its type",
-                hint="cast it in the text, such as $1::text",
-            ) from None  # fmt: skip
-    return tuple(decoded)
-
-
-def _read(oid: int, form: int, raw: bytes) -> object:
-    if oid in _ARRAYS:
-        return _array(_ARRAYS[oid], raw) if form else _listed(_ARRAYS[oid], _text(raw))
-    if form:
-        return _BINARY[oid](raw)
-    text = _text(raw)
-    return _TEXT[oid](text) if oid in _TEXT else text
-
-
-def _array(item: int, raw: bytes) -> list[object]:
-    dimensions, _, kind = struct.unpack_from("!iiI", raw)
-    if dimensions == 0:
-        return []
-    count = struct.unpack_from("!i", raw, 12)[0]
-    if dimensions != 1 or count > len(raw):
-        raise ValueError
-    position, values = 20, []
-    for _ in range(count):
-        size = struct.unpack_from("!i", raw, position)[0]
-        position += 4
-        values.append(None if size < 0 else _BINARY[kind or item](raw[position : position + size]))
-        position += max(size, 0)
-    return values
-
-
-def _listed(item: int, text: str) -> list[object]:
-    """Read `{a,"b,c",NULL}`."""
-    if not (text.startswith("{") and text.endswith("}")):
-        raise ValueError
-    values: list[object] = []
-    position, end = 1, len(text) - 1
-    while position < end:
-        cell, was_quoted = "", text[position] == '"'
-        position += was_quoted
-        while position < end and text[position] != ('"' if was_quoted else ","):
-            position += text[position] == "\\"
-            cell += text[position]
-            position += 1
-        position += 1 + was_quoted
-        read = _TEXT.get(item, str)
-        values.append(None if not was_quoted and cell.upper() == "NULL" else read(cell))
+        item = _ARRAYS.get(oid, oid)
+        value = _OWN[item][2] if item in _OWN else text
+        values.append([value] if oid in _ARRAYS else value)
     return values
