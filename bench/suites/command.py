@@ -24,10 +24,10 @@ _BELONGS = {
     "--profile": ("laud",),
     "--engine": ("laud",),
     "--policy": ("tpch",),
-    "--epsilon": ("tpch", "joins", "everyday"),
+    "--epsilon": ("tpch", "joins", "everyday", "useful"),
     "--delta": ("tpch",),
     "--scale": ("laud", "tpch", "joins", "honesty"),
-    "--repeat": ("laud", "tpch", "joins", "honesty", "everyday"),
+    "--repeat": ("laud", "tpch", "joins", "honesty", "everyday", "useful"),
 }
 
 
@@ -88,6 +88,8 @@ def run(
         return _sampler(asked)
     if suite == "everyday":
         return _everyday(asked, epsilon or "1")
+    if suite == "useful":
+        return _useful(asked, epsilon or "1")
     return _honesty(asked)
 
 
@@ -185,6 +187,25 @@ def _everyday(asked: _Asked, epsilon: str) -> int:
     names = sets.chosen_sets(asked.queries)
     with _progress(len(names) * len(sets.QUESTIONS), "everyday") as advance:
         rows = list(advance(measure.measure(names, (epsilon_of(epsilon),), asked.repeat or 20)))
+    _write(asked.target, rows)
+    table.print_table(rows)
+    return 0
+
+
+def _useful(asked: _Asked, epsilon: str) -> int:
+    """What is of no use, is refused or wrong is a result here, not a failure."""
+    from tempfile import TemporaryDirectory
+
+    from bench.suites.useful import measure, sets, table
+    from secant.numeric.parameters import epsilon_of
+
+    spent, rows = epsilon_of(epsilon), list[Row]()
+    for name in sets.chosen_sets(asked.queries):
+        with TemporaryDirectory(prefix="secant-useful-") as folder:
+            with show.working(f"making data: {name}"):
+                data = sets.make(name, Path(folder), asked.place)
+            with _progress(len(sets.WAYS) * len(data.questions), f"useful {name}") as advance:
+                rows += advance(measure.measure(data, sets.WAYS, asked.repeat or 3, spent))
     _write(asked.target, rows)
     table.print_table(rows)
     return 0

@@ -111,6 +111,7 @@ BELONG = {
     "honesty": ("--scale", "--repeat"),
     "sampler": (),
     "everyday": ("--epsilon", "--repeat"),
+    "useful": ("--epsilon", "--repeat"),
 }
 BENCH_VALUES = {**SAMPLE, "--policy": ("other.toml",), "--epsilon": ("2",), "--delta": ("1e-7",),
                 "--engine": ("spark",)}  # fmt: skip
@@ -423,7 +424,7 @@ def calls(place, monkeypatch) -> list[Any]:
     for name in ("add", "set_password", "remove", "revoke", "set_role"):
         getattr(users.return_value, name).side_effect = recorder(name)
     monkeypatch.setattr("secant.service.users.Users", users)
-    for name in ("laud", "tpch", "joins", "sampler", "honesty", "everyday"):
+    for name in ("laud", "tpch", "joins", "sampler", "honesty", "everyday", "useful"):
         patch(f"bench.suites.command._{name}", 0)
     return told
 

@@ -21,11 +21,12 @@ ADDRESS = "SECANT_BENCH_POSTGRES"
 SPARK = "SECANT_BENCH_SPARK"
 
 Suite = Annotated[
-    Literal["laud", "tpch", "joins", "honesty", "sampler", "everyday"],
+    Literal["laud", "tpch", "joins", "honesty", "sampler", "everyday", "useful"],
     Parameter(
         help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
         "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold; "
-        "sampler: the figures of the sampling paper; everyday: errors of ordinary questions over an oracle's."
+        "sampler: the figures of the sampling paper; everyday: errors of ordinary questions over an oracle's; "
+        "useful: how many of 90 ordinary questions have a narrow interval that holds."
     ),
 ]
 ProfileName = Annotated[
@@ -48,7 +49,7 @@ Epsilon = Annotated[
     str | None,
     named(
         "--epsilon",
-        "tpch, joins, everyday: privacy of one answer, by default 1.",
+        "tpch, joins, everyday, useful: privacy of one answer, by default 1.",
         "NUMBER",
         hyphen=True,
     ),
@@ -74,7 +75,7 @@ Queries = Annotated[
     str,
     named(
         "--queries",
-        "Only these, such as b1_1,b6 or q1,q6; honesty, everyday: data (events,clinic); sampler: figures (1,8).",
+        "Only these, such as b1_1,b6 or q1,q6; honesty, everyday, useful: data (events); sampler: figures (1,8).",
         "LIST",
     ),
 ]
@@ -82,7 +83,8 @@ Repeat = Annotated[
     int | None,
     named(
         ("--repeat", "--releases"),
-        "laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200; everyday: 20.",
+        "laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200; everyday: 20; "
+        "useful: 3.",
         "N",
     ),
 ]
