@@ -48,7 +48,7 @@ class RunningPort:
         """Connect to the shadow itself, past the port; by default as its superuser."""
         place = self.front.port.shadow_socket
         return psycopg.connect(
-            f"host={place.parent} port=5432 user={user} dbname=secant", autocommit=True
+            f"host={place.parent} port=5432 user={user} dbname=shop", autocommit=True
         )
 
     def spent(self) -> float:

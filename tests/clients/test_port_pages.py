@@ -37,7 +37,7 @@ def test_the_python_of_the_how_to_runs(tmp_path):
 def test_the_table_of_checks_names_tests_that_exist():
     page = (DOCS / "reference/postgresql-port.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| .* \| `(test_\w+)` \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    assert [int(number) for number, *_ in rows] == list(range(1, 39))
+    assert [int(number) for number, *_ in rows] == list(range(1, len(rows) + 1))
     assert sum(result == "passes" for *_, result in rows) >= 37
     tests = "".join(
         path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")

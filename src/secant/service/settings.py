@@ -49,6 +49,8 @@ class Http(Port):
 class Postgres(Port):
     """The PostgreSQL port, and what its schema-only server (the shadow) may take. No client can lift a limit."""
 
+    database: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$")
+    """How the database is called to clients; by default as the source is, by its file or database."""
     folder: Path | None = None
     """Where the shadow keeps its files; by default the system's temporary directory."""
     connections: int = Field(default=100, ge=1, le=10_000)

@@ -29,7 +29,7 @@ from secant.service.postgres import scram
 from secant.service.postgres.link import Gone, Link, OtherReading, ShadowSays, TooMuch
 from secant.service.postgres.session import Session, SlowReader
 from secant.service.postgres.shadow import Shadow
-from secant.service.postgres.telling import error_message, plain_error
+from secant.service.postgres.telling import error_message, other_name_message, plain_error
 from secant.service.postgres.watching import LOST, Watch, fatal
 from secant.service.roles import allow
 from secant.service.settings import Postgres
@@ -88,9 +88,9 @@ class PostgresPort:
         """Start the shadow, and take connections."""
         limits = self.service.settings.postgres
         self.most = self.most or limits.connections
-        self._shadow = Shadow(limits)
+        catalog, policy = await asyncio.to_thread(self._facts)
+        self._shadow = Shadow(limits, self.service.settings.source or policy.source)
         try:
-            catalog, policy = await asyncio.to_thread(self._facts)
             try:
                 await self._fit(catalog, policy)
             except (Gone, ShadowSays):
@@ -257,6 +257,11 @@ class PostgresPort:
         self._sessions[key] = session
         try:
             writer.write(m.message(b"R", struct.pack("!i", 0)) + b"".join(link.greeting))
+            if (called := pairs.get("database") or user.name) not in (
+                self._shadow.database,
+                user.name,
+            ):
+                writer.write(other_name_message(called, self._shadow.database))
             writer.write(m.message(b"K", struct.pack("!iI", *key)) + m.message(b"Z", b"I"))
             await session.run()
         except asyncio.CancelledError:

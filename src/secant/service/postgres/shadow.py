@@ -1,7 +1,8 @@
 """The shadow: a PostgreSQL server with the names and types of the data's tables, and not one row of them.
 
 In: catalog and policy, which are public. Out: connections under roles that may read nothing but catalogs and what
-they put into temporary tables themselves. Never here: anything from the data but released rows, for one session.
+they put into temporary tables themselves: tables of the data look as if they could be read, because tools list no
+others, and whatever plans to read one fails. Never here: anything from the data but released rows, for one session.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from secant.service.postgres.values import literal, quoted
 from secant.service.settings import Postgres
 
 _SUPERUSER = "secant_shadow"
-_DATABASE = "secant"
+_NAMED = re.compile(r"(?!template\d)[a-z_][\w-]{0,62}", re.IGNORECASE | re.ASCII)
+"""Names that a database of the shadow can have."""
 _RESERVED = re.compile(r"pg_.*|public|none|secant_shadow|secant_typist", re.IGNORECASE)
 
 SETTINGS: dict[str, object] = {
@@ -71,8 +73,10 @@ _log = logging.getLogger("secant.service")
 class Shadow:
     """A running shadow, started again whenever it ends."""
 
-    def __init__(self, limits: Postgres) -> None:
+    def __init__(self, limits: Postgres, source: str = "") -> None:
         self.limits = limits
+        self.database = limits.database or database_of(source)
+        """How its only database is called, whatever a client calls it."""
         self.disk = min(limits.disk, _free(limits.folder) // 2)
         """Bytes that its folder may take."""
         self.session_disk = min(limits.session_disk, self.disk)
@@ -146,7 +150,7 @@ class Shadow:
                 if not await self._run(link, there):
                     await self._run(link, f"CREATE ROLE {quoted(role)} LOGIN")
                 self._roles.add(role)
-        return await self._opened(role, _DATABASE, pairs)
+        return await self._opened(role, self.database, pairs)
 
     async def types_of(self, text: str, types: tuple[int, ...]) -> tuple[int, ...] | None:
         """Give the types of the parameters of a query as the shadow infers them, or None where it cannot."""
@@ -162,7 +166,7 @@ class Shadow:
 
     async def _inferred(self, text: str, types: tuple[int, ...]) -> tuple[int, ...] | None:
         if self._typing is None or self._typing.ended:
-            self._typing = await self._opened(TYPIST, _DATABASE)
+            self._typing = await self._opened(TYPIST, self.database)
         link = self._typing
         link.send(parse_message("", text, types) + target_message(b"D", "S", "") + SYNC)
         oids: tuple[int, ...] | None = None
@@ -237,18 +241,19 @@ class Shadow:
     async def _prepared(self) -> Link:
         """Connect; make the database if this is the first time."""
         first = await self._opened(_SUPERUSER, "postgres")
-        there = f"SELECT 1 FROM pg_database WHERE datname = '{_DATABASE}'"
+        there = f"SELECT 1 FROM pg_database WHERE datname = {literal(self.database)}"
         if not await self._run(first, there):
-            await self._run(first, f"CREATE DATABASE {_DATABASE}")
+            await self._run(first, f"CREATE DATABASE {quoted(self.database)}")
         first.close()
-        link = await self._opened(_SUPERUSER, _DATABASE)
+        link = await self._opened(_SUPERUSER, self.database)
         # One transaction: its last traces are there exactly if all of it is.
         if not await self._run(link, IS_RESTRICTED):
             await self._run(link, RESTRICTED)
         return link
 
     async def _build(self, link: Link) -> None:
-        text = f"SET lock_timeout = '1s'; BEGIN; {_EMPTY}; {self._wanted}; COMMIT"
+        empty = _EMPTY.format(quoted(self.database))
+        text = f"SET lock_timeout = '1s'; BEGIN; {empty}; {self._wanted}; COMMIT"
         try:
             await link.run(text)
         except ShadowSays as error:
@@ -310,7 +315,7 @@ def _free(folder: Path | None) -> int:
 _EMPTY = """
 DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
-REVOKE ALL ON DATABASE secant FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE secant TO PUBLIC
+REVOKE ALL ON DATABASE {0} FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE {0} TO PUBLIC
 """
 _END_HOLDERS = """
 SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
@@ -319,8 +324,16 @@ WHERE c.relpersistence = 'p' AND c.relnamespace NOT IN ('pg_catalog'::regnamespa
 """
 
 
+def database_of(source: str) -> str:
+    """Call the database as the source is called: by its file, its folder or its database; else `secant`."""
+    kind, _, place = source.partition(":")
+    named = Path(place.partition("?")[0].rstrip("/").rpartition("/")[2]).stem
+    known = kind in ("duckdb", "parquet", "csv", "postgresql", "postgres")
+    return named if known and _NAMED.fullmatch(named) else "secant"
+
+
 def schema_text(catalog: Catalog, policy: Policy) -> str:
-    """Write the tables with their declared keys and references. Reading is granted to nobody."""
+    """Write the tables with their declared keys and references. They look as if they could be read, and cannot."""
     parts: list[str] = []
     for schema in catalog.schemas[1:]:
         parts.append(f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE")
@@ -341,8 +354,13 @@ def schema_text(catalog: Catalog, policy: Policy) -> str:
             "public: answered exactly" if key in policy.public else "protected: answered with noise"
         )
         parts.append(f"COMMENT ON TABLE {table_name} IS {literal(description)}")
-        # REFERENCES lets the catalogs of the standard list a table to who may not read it.
-        parts.append(f"GRANT REFERENCES ON {table_name} TO PUBLIC")
+        # Tools list only tables that can be read. This one can be named; a plan that reads it is never made, since
+        # the planner computes a function without arguments that is IMMUTABLE, whatever rows there are.
+        parts.append(f"GRANT SELECT, REFERENCES ON {table_name} TO PUBLIC")
+        parts.append(f"ALTER TABLE {table_name} ENABLE ROW LEVEL SECURITY")
+        parts.append(
+            f"CREATE POLICY answered_by_secant ON {table_name} FOR SELECT USING (secant_own.not_here())"
+        )
     parts += _references(catalog, policy)
     return ";\n".join(parts) or "SELECT 1"
 
@@ -446,6 +464,12 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = '53400',
             MESSAGE = 'a session has up to {MOST_RELATIONS} temporary tables and indexes', HINT = 'drop some';
     END IF;
+END
+$secant$;
+CREATE FUNCTION secant_own.not_here() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $secant$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = 'a table of the data is read in a way that is not seen',
+        HINT = 'write the name of the table as it is, behind FROM or JOIN';
 END
 $secant$;
 CREATE EVENT TRIGGER secant_allowed ON ddl_command_end EXECUTE FUNCTION secant_own.allowed()

@@ -1,7 +1,7 @@
 """What a statement wants: Secant's answer, the shadow's, or nothing that is done here.
 
 In: the tokens of one statement, the names of the data tables. Out: a `Framed`. Nothing private hangs on this: the
-shadow holds no row, so that a question that is sent there by mistake is refused, not answered.
+shadow holds no row and lets nobody read the tables, so that a question that is sent there by mistake is refused.
 """
 
 from __future__ import annotations

@@ -58,6 +58,14 @@ def warning_message(caution: Caution) -> bytes:
     return fields(b"N", (("S", "WARNING"), ("V", "WARNING"), ("C", "01000"), *parts))
 
 
+def other_name_message(called: str, name: str) -> bytes:
+    """Write that the database has another name than a client calls it."""
+    text = f'"{called[:63]}" is the database "{name}" here'
+    hint = f'connect to "{name}": tools that list databases find no other'
+    pairs = (("S", "NOTICE"), ("V", "NOTICE"), ("C", "00000"), ("M", text), ("H", hint))
+    return fields(b"N", pairs)
+
+
 def price_message(result: Reply) -> bytes:
     """Write what an answer cost, how far off it is, and what is left."""
     lines = [_price(entry, result) for entry in result.answer.guarantee]
