@@ -10,7 +10,7 @@ from apart import apart
 from private_shop import ROWWISE, UNIT, compile_release, open_shop
 from secant.engines.print.print_sql import lower
 from secant.errors import InternalError, Refused
-from secant.noise.limited import ClippedNoise
+from secant.noise.limited import ClippedNoise, LimitToTally
 from secant.noise.mechanisms.limits import choose_limit, race, scores_of
 from secant.noise.secrecy import Private
 from secant.plan.evaluate.evaluate import prepare as compiled
@@ -68,6 +68,19 @@ def test_the_largest_limit_is_what_was_declared(shop_directory):
     fixed, job = bounds(shop_directory, policy("fixed"), ALL)
     assert [b.limits[-1] for b in chosen] == [b.limits[0] for b in fixed] == [5, 5 * 100 * 100]
     assert all(type(n) is ClippedNoise for n in job.noise.noise.values())
+
+
+def test_a_tally_reaches_down_to_usual_people_however_generous_limits_are(shop_directory):
+    """Its lowest octave was half a usual row times the limit of rows: nobody was in it, and noise was for that."""
+    text = "SELECT sum(total) AS s FROM orders"
+    for limits in (5, 5000):
+        generous = policy().replace("orders = 5", f"orders = {limits}")
+        assert f"orders = {limits}" in generous
+        (bound,), job = bounds(shop_directory, generous, text)
+        (noise,) = job.noise.noise.values()
+        assert type(noise) is LimitToTally
+        assert bound.limits[0] <= 100 * 100 // 8
+        assert bound.limits[-1] == limits * 100 * 100
 
 
 def test_declared_limits_are_kept_to_where_an_error_has_to_be_known(shop_directory):

@@ -111,11 +111,12 @@ def _added(
     weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
     # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
     # Where a tally of units chooses, octaves hold all that it can tell apart.
-    race, tallied = truncation == "race", truncation in ("auto", "chosen")
+    race = truncation == "race"
     doubling = {
         c.name: limits[c.name][::-2][::-1]
         for c in a.calls
-        if c.name not in weighted and (tallied or (race and never_negative(c)))
+        if _tallied(truncation, c.name, a.together)
+        or (race and c.name not in weighted and never_negative(c))
     }
     doubling = {c: x for c, x in doubling.items() if len(x) > 1}
     racing = set(doubling) if race else set()
@@ -195,10 +196,16 @@ def _limits(
         elif fixed:
             continue
         else:
-            candidates = _candidates(one, limit, usual)
+            tallied = _tallied(protection.truncation, measure.column, release.together)
+            candidates = _candidates(one, limit, 0.0 if tallied and _adds(call) else usual)
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             candidates_of[measure.column] = candidates
     return candidates_of
+
+
+def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
+    """Whether a tally of units by octave chooses the limit: measures of one quotient are cut down together."""
+    return truncation in ("auto", "chosen") and not any(column in f for f in together)
 
 
 def _within(
@@ -282,7 +289,10 @@ def _usual_part(call: n.Aggregation) -> float:
 
 
 def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
-    """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed."""
+    """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed.
+
+    Where a tally chooses, `usual` is 0: it sees by itself what is usual, if only its octaves reach down there.
+    """
     most = one * (limit if limit is not None else 2**20)
     least = one if limit is None else max(one, math.ceil(most * usual))
     candidates = {most}
