@@ -351,10 +351,13 @@ class Connection:
         with open_snapshot(plan, self._source) as snapshot:
             release = self._planned(question, plan, snapshot)
             check_statements(release, snapshot.session)
-            _, warnings = self._forecast(question, plan, release, snapshot)
+            known, warnings = self._forecast(question, plan, release, snapshot)
         facts = Facts(self.policy, self.catalog)
         asked = (question.text, release, question.protections)
-        return explanation(*asked, warnings, facts, assumed=assumed, paid=paid), release
+        result = explanation(*asked, warnings, facts, assumed=assumed, paid=paid)
+        moved = known.lineage.columns if release.prepared.bounded else {}
+        noisy = tuple(c for c in release.traced.outputs if moved.get(c))
+        return replace(result, noisy=noisy), release
 
     def _explain_assuming(self, case: Situation, assumed: bool) -> tuple[Explanation, ReleasePlan]:
         """Explain a question with the facts that it lacks: those of the ledger, or of a usual size."""

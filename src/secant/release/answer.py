@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -163,13 +163,17 @@ class Answer:
             names.append(name)
             columns.append([row[index] for row in self.rows])
             if index in noisy:
-                for side, ends in (("low", low), ("high", high)):
-                    free = f"{name}_{side}"
-                    while free in names or free in self.columns:
-                        free += "_"
-                    names.append(free)
-                    columns.append([row[index] for row in ends])
+                names += names_of_ends(name, (*self.columns, *names))
+                columns += [[row[index] for row in ends] for ends in (low, high)]
         return names, columns
+
+
+def names_of_ends(name: str, taken: Sequence[str]) -> tuple[str, str]:
+    """Name the two ends of a column so that no other column is called so."""
+    low, high = f"{name}_low", f"{name}_high"
+    while low in taken or high in taken:
+        low, high = f"{low}_", f"{high}_"
+    return low, high
 
 
 def plain(value: Any) -> Any:

@@ -43,6 +43,8 @@ class Explanation:
         default=tuple, compare=False, repr=False
     )
     """What each table and each column by itself does to the answer; found when it is asked for (combined.parts)."""
+    noisy: tuple[str, ...] = ()
+    """The columns that noise moves, as an answer would have them."""
 
     def __str__(self) -> str:
         return self.text

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
@@ -27,6 +28,7 @@ from secant.service.origin import network_of
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
 from secant.service.postgres.link import Gone, Link, OtherReading, ShadowSays, TooMuch
+from secant.service.postgres.own_views import rows_of
 from secant.service.postgres.session import Session, SlowReader
 from secant.service.postgres.shadow import Shadow
 from secant.service.postgres.telling import error_message, other_name_message, plain_error
@@ -252,6 +254,7 @@ class PostgresPort:
             self._shadow.types_of,
             self._turns.setdefault(user.name, asyncio.Semaphore(self._limits.statements_of_user)),
             self._readers,
+            partial(rows_of, self.service, user),
         )
         session.address, session.task = address, asyncio.current_task()
         self._sessions[key] = session

@@ -20,6 +20,7 @@ from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.origin import Origin
 from secant.service.postgres import messages as m
 from secant.service.postgres.link import Link, cells
+from secant.service.postgres.own_views import SETTINGS as VIEW_SETTINGS
 from secant.service.postgres.statements import (
     ASK_SETTINGS,
     SETTINGS,
@@ -38,16 +39,21 @@ from secant.service.postgres.telling import (
 )
 from secant.service.postgres.values import (
     Columns,
+    columns_with_ends,
+    literal,
     read_values,
     reading_of,
     row_description,
     rows_text,
+    rows_with_ends,
     shape_of,
     stand_ins,
 )
 from secant.service.remembered import Reply
 from secant.service.users import User
 
+Chosen = dict[str, str | None]
+"""What the client has set, by name."""
 _OURS = "secant_settings"
 SLOW = 120.0
 """Seconds that a client has to read what was sent to it."""
@@ -101,6 +107,8 @@ class Session:
     """How many sessions of this user the shadow works for at the same time."""
     readers: Executor
     """Threads that read long texts."""
+    views: Callable[[], Sequence[str]]
+    """What the views of `own_views` show to the user, one text for each of its settings."""
     status: bytes = b"I"
     skipping: bool = False
     """Whether everything is ignored until the client's next Sync, after an error."""
@@ -125,6 +133,8 @@ class Session:
     _count: int = 0
     _opened: list[str] = field(default_factory=list)
     _settings_prepared: bool = False
+    _viewing: set[str] = field(default_factory=set)
+    """Statements of the client, prepared in the shadow, that read its views."""
 
     async def run(self) -> None:
         """Answer messages until the client leaves."""
@@ -196,6 +206,8 @@ class Session:
             if all(part.kind == "shadow" for part in parts):
                 for part in parts:
                     self._forget(part)
+                if any(part.reads_views for part in parts):
+                    await self._fill_views()
                 self.link.send(m.message(b"Q", body))
                 await self._until_ready()
             else:
@@ -232,6 +244,8 @@ class Session:
             sent, tag = await self._released(frame, (), None), frame.tag
         else:
             self._forget(frame)
+            if frame.reads_views:
+                await self._fill_views()
         self.link.send(m.message(b"Q", m.zero(sent)))
         if await self._until_ready(tag=tag):
             raise _AlreadyReported
@@ -270,7 +284,10 @@ class Session:
         if frame.kind == "shadow":
             self._forget(frame)
             self.prepared.pop(message.name, None)
+            self._viewing.discard(message.name)
             await self._pass(b"P", body, b"1")
+            if frame.reads_views:
+                self._viewing.add(message.name)
             return
         prepared = Prepared(frame, await self._types(frame, message.types))
         self._keep(prepared)
@@ -301,6 +318,8 @@ class Session:
         prepared = self.prepared.get(message.statement)
         if prepared is None:
             self.portals.pop(message.portal, None)
+            if message.statement in self._viewing:
+                await self._fill_views()
             await self._pass(b"B", body, b"2")
             return
         values = await self._values(prepared.types, message)
@@ -319,21 +338,47 @@ class Session:
             raise Refusal(plain_error("54000", f"values have up to {LONGEST_TEXT} bytes"))
         if not types:
             return ()
-        self._count += 1
-        ours = f"secant_values_{self._count}"
-        self.link.send(
-            m.parse_message(ours, reading_of(types), types)
-            + m.bind_message(ours, ours, (), bound.formats, bound.values)
-            + m.execute_message(ours) + m.target_message(b"C", "S", ours) + m.FLUSH
-        )  # fmt: skip
-        self._opened.append(ours)  # closed once more at the Sync that follows an error
-        said = cells(await self._expect(b"D", tell=False))
-        await self._expect(b"3", tell=False)
-        self._opened.remove(ours)
+        said = await self._aside(reading_of(types), types, bound.formats, bound.values)
         try:
             return read_values(types, bound.values, said)
         except UsageError as error:
             raise Refusal(error_message(error)) from None
+
+    async def _aside(
+        self,
+        text: str,
+        types: Sequence[int],
+        formats: Sequence[int],
+        values: Sequence[bytes | None],
+    ) -> list[str | None]:
+        """Let the shadow run a query of ours that gives one row, between two messages of the client."""
+        self._count += 1
+        ours = f"secant_aside_{self._count}"
+        self.link.send(
+            m.parse_message(ours, text, types)
+            + m.bind_message(ours, ours, (), formats, values)
+            + m.execute_message(ours) + m.target_message(b"C", "S", ours) + m.FLUSH
+        )  # fmt: skip
+        self._opened.append(ours)  # closed once more at the Sync that follows an error
+        row = cells(await self._expect(b"D", tell=False))
+        await self._expect(b"3", tell=False)
+        self._opened.remove(ours)
+        return row
+
+    async def _fill_views(self) -> None:
+        """Write what the views show into the session."""
+        texts = await self._of_secant(self.views)
+        if self._simple:
+            pairs = zip(VIEW_SETTINGS, texts, strict=True)
+            written = ", ".join(f"set_config('{n}', {literal(text)}, false)" for n, text in pairs)
+            self.link.send(m.message(b"Q", m.zero(f"SELECT {written}")))
+            await self._until_ready(tell=False)  # where it fails, what follows fails alike
+            return
+        written = ", ".join(
+            f"set_config('{name}', ${i}, false)" for i, name in enumerate(VIEW_SETTINGS, 1)
+        )
+        types = [_TEXT_TYPE] * len(VIEW_SETTINGS)
+        await self._aside(f"SELECT {written}", types, (), [text.encode() for text in texts])
 
     async def _describe(self, body: bytes) -> None:
         kind, name = m.read_target(body)
@@ -369,13 +414,28 @@ class Session:
         """Give the columns of a statement; None for one that gives no rows."""
         if frame.kind == "explain":
             return _PLAN_COLUMNS
+        chosen = await self._settings()
         try:
-            columns: Columns = await self._done(
-                await self._of_secant(self.describe, frame.asked, values)
-            )
+            columns, _ = await self._shown(frame, values, chosen)
         except SecantError as error:
             raise Refusal(error_message(error, before=frame.question[0])) from None
         return columns if frame.kind == "rows" else None
+
+    async def _shown(
+        self, frame: Framed, values: Sequence[object], chosen: Chosen
+    ) -> tuple[Columns, tuple[str, ...]]:
+        """Give the columns that the client gets, and beside which of them ends stand."""
+        columns: Columns = await self._done(
+            await self._of_secant(self.describe, frame.asked, values)
+        )
+        if (chosen["ends"] or "off").lower() not in ("on", "true", "yes", "1"):
+            return columns, ()
+        explained = await self._explained(frame.asked, tuple(values), chosen)
+        return columns_with_ends(columns, explained.noisy), explained.noisy
+
+    async def _explained(self, text: str, values: tuple[object, ...], chosen: Chosen) -> Any:
+        question = question_of(text, values, chosen)
+        return await self._done(await self._of_secant(self.service.explain, self.user, question))
 
     async def _execute(self, body: bytes) -> None:
         name, _ = m.read_execute(body)
@@ -478,13 +538,9 @@ class Session:
         before = frame.question[0]
         try:
             if frame.kind == "explain":
-                question = question_of(frame.asked, values, chosen)
-                ticket = await self._of_secant(self.service.explain, self.user, question)
-                explained = await self._done(ticket)
+                explained = await self._explained(frame.asked, values, chosen)
                 return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
-            columns: Columns = await self._done(
-                await self._of_secant(self.describe, frame.asked, values)
-            )
+            columns, noisy = await self._shown(frame, values, chosen)
             if described is not None and shape_of(columns) != shape_of(described):
                 raise Refusal(plain_error(
                     "0A000", "the columns of the statement have changed since it was described",
@@ -499,17 +555,13 @@ class Session:
             for caution in result.answer.warnings:
                 self._say(warning_message(caution))
             self._say(price_message(result))
-        return frame.around(rows_text(columns, result.answer.rows))
+        return frame.around(rows_text(columns, rows_with_ends(result.answer, noisy)))
 
-    async def _ask(
-        self, text: str, values: tuple[object, ...], chosen: dict[str, str | None]
-    ) -> Ticket:
+    async def _ask(self, text: str, values: tuple[object, ...], chosen: Chosen) -> Ticket:
         question = question_of(text, values, chosen)
         if question.epsilon is None and question.error is None:
             # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
-            explained = await self._done(
-                await self._of_secant(self.service.explain, self.user, question)
-            )
+            explained = await self._explained(text, values, chosen)
             if any(entry["epsilon"] for entry in explained.record["guarantee"]):
                 raise UsageError(
                     "USE-002",
@@ -551,7 +603,7 @@ class Session:
             self.ticket = None
             await self._take_turn()
 
-    async def _settings(self) -> dict[str, str | None]:
+    async def _settings(self) -> Chosen:
         """Ask the shadow what the client has set, within whatever transaction there is."""
         if not self._settings_prepared:
             self.link.send(m.parse_message(_OURS, ASK_SETTINGS))
@@ -582,9 +634,11 @@ class Session:
         """Let go of prepared statements where the client drops them by a statement."""
         if frame.drops_all:
             self.prepared.clear()
+            self._viewing.clear()
             self._settings_prepared = False
         elif frame.drops is not None:
             self.prepared.pop(frame.drops, None)
+            self._viewing.discard(frame.drops)
 
     def _say(self, data: bytes) -> None:
         self.writer.write(data)

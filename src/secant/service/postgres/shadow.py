@@ -24,6 +24,7 @@ from secant.schema.catalog import Catalog
 from secant.schema.types import Type
 from secant.service.postgres.link import Gone, Link, ShadowSays
 from secant.service.postgres.messages import SYNC, Reader, parse_message, target_message
+from secant.service.postgres.own_views import views_text
 from secant.service.postgres.server_process import Ceilings, Server, start_server
 from secant.service.postgres.supervision import Supervised
 from secant.service.postgres.values import literal, quoted
@@ -339,6 +340,7 @@ def schema_text(catalog: Catalog, policy: Policy) -> str:
         parts.append(f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE")
         parts.append(f"CREATE SCHEMA {quoted(schema)}")
         parts.append(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO PUBLIC")
+    parts += views_text(catalog.schemas)
     for key in sorted(catalog.tables):
         table = catalog.tables[key]
         columns = ", ".join(f"{quoted(name)} {_type(kind)}" for name, kind in table.columns)

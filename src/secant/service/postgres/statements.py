@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from secant.records import frozen
 from secant.service.asking import Question
+from secant.service.postgres.own_views import names_view
 from secant.service.postgres.values import Columns
 from secant.sql.lexer import Token, statements
 
@@ -47,6 +48,8 @@ class Framed:
     """The highest number of a placeholder in the question."""
     shows_nothing: bool = False
     """Whether the question asks for columns only."""
+    reads_views: bool = False
+    """Whether the shadow's answer rests on the views of `own_views`."""
     drops: str | None = None
     """The prepared statement that it lets go of."""
     drops_all: bool = False
@@ -151,13 +154,13 @@ def _of_shadow(head: Token, tokens: Sequence[Token], own: str) -> Framed:
     if word in ("DEALLOCATE", "DISCARD") and tokens[-1].is_word("ALL"):
         return Framed("shadow", own, drops_all=True)
     if word in SHADOWED:
-        return Framed("shadow", own)
+        return Framed("shadow", own, reads_views=names_view(tokens))
     if word == "CREATE" and _creates_table(tokens):
-        return Framed("shadow", own)
+        return Framed("shadow", own, reads_views=names_view(tokens))
     if word == "DROP" and len(tokens) > 1 and tokens[1].is_word("TABLE"):
         return Framed("shadow", own)
     if word == "COPY" and any(w.is_word("STDOUT") for w in tokens) and _copies_out(tokens):
-        return Framed("shadow", own)
+        return Framed("shadow", own, reads_views=names_view(tokens))
     named = f"{word} is not accepted" if word else "this is no statement"
     return Framed("refused", own, why=named, hint="Secant only reads: write a SELECT")
 
@@ -264,13 +267,14 @@ def shows_nothing(tokens: Sequence[Token]) -> bool:
 # ── what a client chooses by `SET secant.…`, and the question that it then asks ────────────────────
 
 
-SETTINGS = ("epsilon", "error", "max_error", "delta", "level", "protection", "notice")
+_OF_QUESTION = ("epsilon", "error", "max_error", "delta", "level", "protection")
+SETTINGS = (*_OF_QUESTION, "notice", "ends")
 ASK_SETTINGS = "SELECT " + ", ".join(f"current_setting('secant.{name}', true)" for name in SETTINGS)
 
 
 def question_of(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
     """Give the question of a text, with what was chosen for it."""
-    own = {n: v for n, v in chosen.items() if v is not None and n != "notice"}
+    own = {n: v for n in _OF_QUESTION if (v := chosen.get(n)) is not None}
     return Question(text, parameters=values, **own)
 
 

@@ -15,7 +15,8 @@ from decimal import Decimal
 from typing import Any
 
 from secant.errors import UsageError
-from secant.schema.types import Type
+from secant.release.answer import Answer, names_of_ends
+from secant.schema.types import DOUBLE, Type
 from secant.service.postgres.messages import message, zero
 
 Columns = Sequence[tuple[str, Type]]
@@ -32,6 +33,30 @@ _LONGEST_NAME = 63
 def shape_of(columns: Columns) -> list[tuple[str, str]]:
     """Give names and kinds of columns: what a description promised, the answer must keep."""
     return [(name, kind.kind) for name, kind in columns]
+
+
+def columns_with_ends(columns: Columns, noisy: Sequence[str]) -> Columns:
+    """Put two columns behind each one that noise moves: the ends between which the true value lies."""
+    wider: list[tuple[str, Type]] = []
+    for name, kind in columns:
+        wider.append((name, kind))
+        if name in noisy:
+            taken = [other for other, _ in (*columns, *wider)]
+            ends = DOUBLE if kind.numeric else kind
+            wider += [(end, ends) for end in names_of_ends(name, taken)]
+    return wider
+
+
+def rows_with_ends(answer: Answer, noisy: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Give rows of those columns; an end that nothing bounds is NULL."""
+    return [
+        tuple(
+            cell
+            for name, *cells in zip(answer.columns, row, low, high, strict=True)
+            for cell in (cells if name in noisy else cells[:1])
+        )
+        for row, low, high in zip(answer.rows, answer.low, answer.high, strict=True)
+    ]
 
 
 def row_description(columns: Columns, formats: Sequence[int]) -> bytes:
