@@ -42,7 +42,7 @@ def test_ends_have_names_that_are_free(secant_port: RunningPort) -> None:
         client.execute("SET secant.ends = on")
         cursor = client.execute("SELECT count(*) AS n, 1 AS n_low FROM orders")
         names = [c.name for c in cursor.description or ()]
-        assert names == ["n", "n_low_", "n_high_", "n_low"]
+        assert names == ["n", "n_low_", "n_high", "n_low"]
 
 
 def test_ends_come_by_copy_and_cursor_too(secant_port: RunningPort) -> None:

@@ -169,10 +169,12 @@ class Answer:
 
 
 def names_of_ends(name: str, taken: Sequence[str]) -> tuple[str, str]:
-    """Name the two ends of a column so that no other column is called so."""
+    """Name the two ends of a column so that no other column is called so; each takes the first name that is free."""
     low, high = f"{name}_low", f"{name}_high"
-    while low in taken or high in taken:
-        low, high = f"{low}_", f"{high}_"
+    while low in taken:
+        low += "_"
+    while high in taken:
+        high += "_"
     return low, high
 
 
