@@ -83,6 +83,13 @@ def test_a_tally_reaches_down_to_usual_people_however_generous_limits_are(shop_d
         assert bound.limits[-1] == limits * 100 * 100
 
 
+def test_a_tally_sees_units_that_add_one_row(shop_directory):
+    found, _ = bounds(shop_directory, policy("chosen"), "SELECT count(*) FROM orders")
+    (bound,) = found
+    assert bound.octaves
+    assert bound.limits[0] == 1
+
+
 def test_declared_limits_are_kept_to_where_an_error_has_to_be_known(shop_directory):
     """A limit that is chosen is known with the answer only; one that is declared says the error beforehand."""
     text = "SELECT sum(total) AS s FROM orders"

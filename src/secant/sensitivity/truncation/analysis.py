@@ -113,7 +113,7 @@ def _added(
     # Where a tally of units chooses, octaves hold all that it can tell apart.
     race = truncation == "race"
     doubling = {
-        c.name: limits[c.name][::-2][::-1]
+        c.name: _doubling(limits[c.name], race=race)
         for c in a.calls
         if _tallied(truncation, c.name, a.together)
         or (race and c.name not in weighted and never_negative(c))
@@ -148,6 +148,12 @@ def _added(
         )
         for c, x in limits.items()
     }
+
+
+def _doubling(limits: tuple[int, ...], *, race: bool) -> tuple[int, ...]:
+    """Give every second limit, from the largest down; a tally sees nobody below its first edge, so it has the least."""
+    doubling = limits[::-2][::-1]
+    return doubling if race or doubling[0] == limits[0] else (limits[0], *doubling)
 
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
