@@ -50,6 +50,18 @@ def test_one_unit_less_moves_one_count_by_one(monkeypatch):
     assert moves(monkeypatch, counts_of) == 1
 
 
+def counts_with_the_least(monkeypatch, totals):
+    """Give the counts of a tally that also sees units up to the least limit."""
+    monkeypatch.setattr(limit_choices, "add_discrete_laplace", lambda values, *, scale: values)
+    everybody = sum(t != 0 for t in totals)
+    return take_tally(LIMITS, [everybody, *above(totals)], Fraction(1)).counts
+
+
+def test_one_unit_less_moves_one_count_by_one_where_all_are_seen(monkeypatch):
+    assert moves(monkeypatch, counts_with_the_least) == 1
+    assert counts_with_the_least(monkeypatch, (1, 1, 2, 0, -7)) == (2, 1, 0, 1, 0)
+
+
 def test_counting_a_unit_at_every_limit_would_be_noticed(monkeypatch):
     """A planted fault: the numbers of units above each limit are released with the noise of one count."""
     assert moves(monkeypatch, lambda _, totals: above(totals)) == len(LIMITS)

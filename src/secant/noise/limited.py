@@ -196,7 +196,8 @@ class TalliedLimit(ChosenLimit):
 
     def units_cut(self, miss: float) -> int:
         """Bound the units above the limit by what was counted above it (truncation.octaves)."""
-        return cut_by_tally(self.tally, self.bound.limits.index(self.limit), miss)
+        below = len(self.tally.counts) - len(self.bound.limits)
+        return cut_by_tally(self.tally, below + self.bound.limits.index(self.limit), miss)
 
     def usually_cut(
         self, step: Fraction, level: Fraction, share: float = 1.0
@@ -234,19 +235,23 @@ class LimitToTally(LimitToChoose):
         if last is None:
             last = likeliest_octave(tally)
 
+        edges = len(tally.counts)
+        below = edges - len(limits)
+
         def noise(index: int) -> tuple[float, bool]:
-            law = share.law(limits[index], self.bound.squared(limits[index]))
+            limit = limits[index - below]
+            law = share.law(limit, self.bound.squared(limit))
             return float(law.size), law.normal
 
         declared = self.bound.cap is not None
         found = usual_limit(
-            tally, last, noise, choices=len(limits), groups=groups, declared=declared
+            tally, last, noise, choices=edges, least=below, groups=groups, declared=declared
         )
         return TalliedLimit(
             epsilon=self.epsilon,
             share=share,
             bound=self.bound,
-            limit=limits[-1 if found is None else found.index],
+            limit=limits[-1 if found is None else found.index - below],
             choosing=self.choosing,
             groups=groups,
             tally=tally,

@@ -353,15 +353,16 @@ def usual_limit(
     noise: Callable[[int], tuple[float, bool]],
     *,
     choices: int,
+    least: int = 0,
     groups: int = 1,
     declared: bool = False,
 ) -> UsualLimit | None:
     """Give the edge whose answer lies nearest to the truth, usually, and what to add to that answer.
 
     `noise` says for an edge the scale of the noise that comes on the sum of what people add, cut down to it, and
-    whether that is normal instead of Laplace noise. Only so many of the edges can be chosen. Of several groups each
-    gets that noise, and what is cut is spread over them. None stands for the last edge, where nobody is `declared` to
-    add more: it is taken if its noise alone is not much wider than the narrowest interval, and nothing is estimated.
+    whether that is normal instead of Laplace noise. Edges from `least` up to `choices` can be chosen. Of several groups
+    each gets that noise, and what is cut is spread over them. None stands for the last edge, where nobody is `declared`
+    to add more: it is taken if its noise alone is not much wider than the narrowest interval, and nothing is estimated.
     """
     seed = repr((tally.edges, tally.counts, tally.epsilon, last, groups))
     generator = random.Random(seed)  # noqa: S311 - post-processing: nothing private rests on it
@@ -369,7 +370,7 @@ def usual_limit(
     excess = [_above_edges(tally.edges, draw) for draw in people]
     unit = [(_laplace(generator), generator.gauss(0, 1)) for _ in excess]
     best: tuple[float, int] | None = None
-    for index in range(choices):
+    for index in range(least, choices):
         cut = [draw[index] for draw in excess]
         scale, normal = noise(index)
         off = sorted(x / max(1, groups) - scale * u[normal] for x, u in zip(cut, unit, strict=True))

@@ -218,7 +218,7 @@ class _Reader:
             settled = _settled(units, tallies, groups)
             values = {}
             for c, x in settled.items():
-                value = tallies[c].cut[x.bound.limits.index(x.limit)]
+                value = tallies[c].cut[contributions.at_once.limits[c].index(x.limit)]
                 values[c] = [x.bound.fine * value] * len(places)
             return settled, values
         print_plan = self._beginning_with(contributions)

@@ -123,11 +123,13 @@ def check_summed(setting: Setting, tally: Tally, limits: list[int], step: Fracti
     low, _ = each_row(inner, step)
     unit = step if str(operand.held("type")).startswith("DECIMAL") else Fraction(1)
     bucket_limits = [_amount(x) / unit for x in tally.bucket.held("limits")]
-    both = [Fraction(-x - 1) for x in reversed(limits)] + [Fraction(x) for x in limits]
+    # Units up to the least limit may be counted apart from those that add nothing.
+    edges = [0, *limits] if 0 in bucket_limits else limits
+    both = [Fraction(-x - 1) for x in reversed(edges)] + [Fraction(x) for x in edges]
     signed = bucket_limits == both
-    if not signed and (bucket_limits != [Fraction(x) for x in limits] or low < 0):
+    if not signed and (bucket_limits != [Fraction(x) for x in edges] or low < 0):
         raise Wrong(f"the buckets of {column} do not lie between its limits")
-    middle = len(limits) if signed else 0
+    middle = len(edges) if signed else 0
     if signed and tally.nothing is None:
         raise Wrong("units that add nothing are counted as if they took away")
     for apart in (tally.nobodys, tally.nothing):

@@ -121,4 +121,4 @@ def test_the_command_writes_what_it_measured(tmp_path, capsys):
     rows = json.loads(file.read_text(encoding="utf-8"))["queries"]
     assert {row["data"] for row in rows} == {"clinic"}
     assert status == int(any(row["status"] == "broken" for row in rows))
-    assert "printed ends hold" in capsys.readouterr().out
+    assert "printed ends and certain ends hold" in capsys.readouterr().out

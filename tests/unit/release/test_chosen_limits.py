@@ -4,8 +4,10 @@ import itertools
 import math
 from fractions import Fraction
 
+import pandas
 import pytest
 
+import secant
 from apart import apart
 from private_shop import ROWWISE, UNIT, compile_release, open_shop
 from secant.engines.print.print_sql import lower
@@ -176,7 +178,8 @@ def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
         for index in range(max(len(b.limits) for b in wanted.values())):
             limits = {c: b.limits[min(index, len(b.limits) - 1)] for c, b in wanted.items()}
             (alone,) = apart(db).rows(lower(made.clipped(limits), apart(db).dialect))
-            cut = {c: b.fine * tallies[c].cut[b.limits.index(limits[c])] for c, b in wanted.items()}
+            edges = made.at_once.limits
+            cut = {c: b.fine * tallies[c].cut[edges[c].index(limits[c])] for c, b in wanted.items()}
             steps = zip(wanted, alone, strict=True)
             assert cut == {c: in_steps(v, measures[c]) for c, v in steps}
 
@@ -314,3 +317,12 @@ def test_the_analysis_refuses_other_kinds(shop_directory):
 
         request = Request(bounded.release, Facts(db.policy, db.catalog), db.policy.protections[0])
     assert TruncationAnalysis().bound(request).rule == "truncation.clip"
+
+
+def test_people_with_one_row_each_are_seen():
+    """A tally whose first octave began above one row saw nobody, and a count of people had an open end."""
+    frame = pandas.DataFrame({"person": range(3000)})
+    with secant.protect(frame, table="t", unit="person", epsilon=10, ledger=":memory:") as db:
+        answer = db.sql("SELECT count(*) FROM t", epsilon=1)
+    ((low,),), ((high,),) = answer.low, answer.high
+    assert 2900 < low <= high < 3100

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.noise.mechanisms.selection import Choice, PermuteAndFlip, pick_flip
@@ -94,12 +95,15 @@ def take_tally(
 ) -> OctaveTally:
     """Count the units that add more than each limit and at most the next, with noise (truncation.octaves).
 
-    A unit stands in one count, or in none: noise of scale 1 / epsilon hides it in all of them together.
+    A unit stands in one count, or in none: noise of scale 1 / epsilon hides it in all of them together. Where one
+    number more is given than there are limits, the first one says how many units there are: those up to the least
+    limit are counted as well, as if they stood in the octave below it.
     """
     more = [*unseal(above), 0]
-    counts = [more[k] - more[k + 1] for k in range(len(limits))]
+    counts = [a - b for a, b in pairwise(more)]
     noisy = add_discrete_laplace(counts, scale=1 / epsilon)
-    edges = (*map(float, limits), 2.0 * limits[-1])
+    below = [limits[0] / 2] * (len(counts) - len(limits))
+    edges = (*below, *map(float, limits), 2.0 * limits[-1])
     return OctaveTally(edges, tuple(noisy), min(float(epsilon), LOUDEST))
 
 

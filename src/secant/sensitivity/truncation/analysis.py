@@ -113,7 +113,7 @@ def _added(
     # Where a tally of units chooses, octaves hold all that it can tell apart.
     race = truncation == "race"
     doubling = {
-        c.name: _doubling(limits[c.name], race=race)
+        c.name: _doubling(limits[c.name])
         for c in a.calls
         if _tallied(truncation, c.name, a.together)
         or (race and c.name not in weighted and never_negative(c))
@@ -122,10 +122,15 @@ def _added(
     racing = set(doubling) if race else set()
     limits |= doubling
     a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
-    several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
+    # A tally also counts the units below the least limit, or of people who add one row each it would see nobody.
+    several = {
+        c: (0, *x) if c in doubling else x
+        for c, x in limits.items()
+        if len(x) > 1 and c not in racing
+    }
     chosen_one = {c: x for c, x in limits.items() if c not in racing}
     # Where no limit is to be chosen, the cut-down sums are all that is asked, and need no buckets.
-    once = at_once(a, chosen_one) if several and not a.keys and not weighted else None
+    once = at_once(a, chosen_one | several) if several and not a.keys and not weighted else None
     contributions = Contributions(
         above_limits(a, several) if several and once is None else None,
         lambda chosen: cut_down(a, chosen),
@@ -150,10 +155,11 @@ def _added(
     }
 
 
-def _doubling(limits: tuple[int, ...], *, race: bool) -> tuple[int, ...]:
-    """Give every second limit, from the largest down; a tally sees nobody below its first edge, so it has the least."""
-    doubling = limits[::-2][::-1]
-    return doubling if race or doubling[0] == limits[0] else (limits[0], *doubling)
+def _doubling(limits: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the least limit, each twice the one before, and the largest."""
+    least, most = limits[0], limits[-1]
+    steps = range((most // least).bit_length())
+    return (*(least << k for k in steps if 3 * (least << k) <= 2 * most), most)
 
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
