@@ -1,8 +1,9 @@
-"""Release every question many times, and see whether its printed ends hold the plain answer.
+"""Release every question many times, and see whether both statements of its error hold the plain answer.
 
 In: a data set. Out: one record per question, as `secant bench honesty --json` writes it. The truth is the user's text
 as it stands, without limits, clamps and noise. Every release takes the way of an analyst's; only statements that do
-not differ between two of them are run once.
+not differ between two of them are run once. The printed ends are usual ones where what limits cut is estimated; the
+certain ends of the same releases are judged apart.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ CLEAR, LONGER = 0.97, 5
 ENOUGH = 2000
 """Cells, over all releases, that are enough to tell in any case."""
 DELTA = Fraction(1, 10**8)
+OF_ENDS = ("held", "worst_cell", "stated", "one_sided", "half_width")
+"""What differs between two statements of the same numbers."""
 Row = dict[str, Any]
 
 
@@ -67,23 +70,30 @@ def ask(db: Connection, question: Question, repeat: int) -> Row:
             return {"status": "exact"}
         truth = engine.rows(plain_statement(db, question.text))
         released: list[tuple[Rows, Ends | None]] = []
+        certainly: list[tuple[Rows, Ends | None]] = []
         for runs in (repeat, LONGER * repeat):
             for _ in range(runs - len(released)):
                 if lacking:  # what is found differs from release to release
                     ready = _ready(db, question, lacking, engine)
                 shown = ready.shown(engine)
                 released.append((shown.rows, shown.ends))
+                certainly.append((shown.rows, shown.certain))
             found = judge(truth, released, ready.noisy)
-            if found.held is None or found.held >= CLEAR or found.cells * repeat >= ENOUGH:
+            certain = judge(truth, certainly, ready.noisy)
+            held = [one.held for one in (found, certain) if one.held is not None]
+            if min(held, default=1.0) >= CLEAR or found.cells * repeat >= ENOUGH:
                 break
     except SecantError as error:
         return {"status": "refused", "refused": error.to_dict()}
-    status = "held" if found.held is None or found.held >= REQUIRED else "broken"
+    status = "held" if min(held, default=1.0) >= REQUIRED else "broken"
+    usual = sum(ends != sure for (_, ends), (_, sure) in zip(released, certainly, strict=True))
     return {
-        "status": "unstated" if found.held is None else status,
+        "status": status if held else "unstated",
         "epsilon": str(question.epsilon),
         "releases": len(released),
+        "usual": usual / len(released),
         **asdict(found),
+        "certain": {k: v for k, v in asdict(certain).items() if k in OF_ENDS},
     }
 
 
@@ -126,5 +136,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """Say in one line what the questions came to."""
     stated = [r for r in rows if r["status"] in ("held", "broken")]
     broken = [f"{r['data']} {r['query']}" for r in stated if r["status"] == "broken"]
-    line = f"printed ends hold in at least {REQUIRED:.0%} of cells: {len(stated) - len(broken)} of {len(stated)}"
+    line = (
+        f"printed ends and certain ends hold in at least {REQUIRED:.0%} of cells: "
+        f"{len(stated) - len(broken)} of {len(stated)}"
+    )
     return f"{line}; not in: {', '.join(broken)}" if broken else line

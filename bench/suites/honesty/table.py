@@ -13,8 +13,10 @@ from bench.suites.laud.table import print_lines, share
 from secant.cli import show
 
 _TITLES = (
-    "data", "query", "ends", "held", "worst\ncell", "one-\nsided", "half\nwidth", "error", "error95", "cells",
+    "data", "query", "ends", "usual\nends", "held", "worst\ncell", "one-\nsided", "half\nwidth", "error", "error95",
+    "cells", "certain\nheld", "worst\ncell", "one-\nsided", "half\nwidth",
 )  # fmt: skip
+_SHARES = ("held", "worst_cell", "one_sided")
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -31,11 +33,18 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     head = (row["data"], row["query"], row["status"])
     if row["status"] in ("refused", "exact"):
         return head
-    shares = ("held", "worst_cell", "one_sided")
     numbers = ("half_width", "error", "error95")
+    certain = row["certain"]
     return (
         *head,
-        *("" if row[k] is None else f"{row[k]:.1%}" for k in shares),
+        f"{row['usual']:.0%}",
+        *_percent(row),
         *(share(row[k]) for k in numbers),
         str(row["cells"]),
+        *_percent(certain),
+        share(certain["half_width"]),
     )
+
+
+def _percent(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple("" if row[k] is None else f"{row[k]:.1%}" for k in _SHARES)
