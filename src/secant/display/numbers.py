@@ -68,7 +68,7 @@ def error_text(error: object) -> str:
     """Print an error to two digits, rounded up."""
     noise = _finite(error)
     if noise is None:
-        return "±?"
+        return "error not known"
     if noise == 0:
         return "exact"
     return f"±{_grouped(_cut(noise, noise.adjusted() - 1, ROUND_CEILING))}"

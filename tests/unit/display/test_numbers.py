@@ -65,9 +65,9 @@ def test_values(value, error, text):
         (0.123, "±0.13"),
         (1234.2, "±1,235"),
         (0, "exact"),
-        (None, "±?"),
-        (float("inf"), "±?"),
-        ("x", "±?"),
+        (None, "error not known"),
+        (float("inf"), "error not known"),
+        ("x", "error not known"),
     ],
 )
 def test_errors_are_rounded_up(error, text):
