@@ -7,7 +7,7 @@ from test_readme import run_block
 PAGES = (
     (
         ROOT / "docs" / "explanation" / "cells.md",
-        ("toml", "python", "python", "python", "sh", "sh"),
+        ("toml", "python", "python", "python", "sh", "sh", "python"),
     ),
     (
         ROOT / "docs" / "how-to" / "protect-values.md",

@@ -34,6 +34,11 @@ VALUES = (
     "SELECT sum(coalesce(x, y)) FROM a", "SELECT sum(coalesce(x*y, v)) FROM a",
     "SELECT sum(100*x*p + y) FROM a", "SELECT sum(CASE WHEN g = 1 THEN 100*x ELSE y END + v*0.5) FROM a",
     "SELECT sum(coalesce(x*p, 0)+x) FROM a", "SELECT sum(greatest(x*y, m)) FROM a",
+    "SELECT sum(sqrt((x-1)*(x-1)+(y-2)*(y-2))) FROM a", "SELECT sum(sqrt(1+x*x+y*y)) FROM a",
+    "SELECT sum(sqrt(power(2*x-y,2)+(x/2-p)*(x/2-p))) FROM a", "SELECT sum(sqrt((x-p)*(x-p))) FROM a",
+    "SELECT sum(power(power(abs(x-1),4)+power(y-v,4), 0.25)) FROM a", "SELECT sum(sqrt(power(p*x-v,2)+p*p)) FROM a",
+    "SELECT min(sqrt((x-1)*(x-1)+(y-p)*(y-p))/v) FROM a", "SELECT sum(sqrt(power(abs(x)-1,2)+y*y)*v) FROM a",
+    "SELECT count(*) FROM a WHERE sqrt((x-1)*(x-1)+(y-2)*(y-2)) < 2", "SELECT sum(sqrt(v*v+(c-2)*(c-2))) FROM a",
 )  # fmt: skip
 FILTERS = (
     "SELECT count(*) FROM a WHERE x > 1", "SELECT count(*) FROM a WHERE m >= 3",
@@ -96,6 +101,9 @@ JOINS = (
     "SELECT sum(a.x) FROM a WHERE EXISTS (SELECT 1 FROM u WHERE u.k = a.k AND u.h = 2)",
     "SELECT sum(a.x) FROM a JOIN (SELECT k, max(q) AS q FROM u GROUP BY k) AS t ON a.k = t.k",
     "SELECT sum(s) FROM (SELECT x+y AS s FROM a WHERE m > 2) AS t WHERE s > 1",
+    "SELECT sum(sqrt((a.x-b.z)*(a.x-b.z)+(a.y-b.w)*(a.y-b.w))) FROM a JOIN b ON a.k = b.id",
+    "SELECT sum(sqrt(power(a.x-u.q,2)+a.y*a.y)) FROM a, u",
+    "SELECT max(sqrt((a.x-o.x)*(a.x-o.x)+(a.y-o.y)*(a.y-o.y))) FROM a, a AS o",
 )  # fmt: skip
 GROUPS = (
     "SELECT g, sum(x) FROM a GROUP BY g", "SELECT g, count(*) FROM a WHERE x > 1 GROUP BY g",
@@ -187,6 +195,12 @@ COUNTED = (
     "SELECT sum(CASE WHEN a.m > 4 THEN a.m ELSE 1 END) FROM a JOIN u ON a.id = u.h WHERE a.d > DATE '2020-01-09'",
 )  # fmt: skip
 """All joined rows of a row add the same, which few values decide."""
+LOOKED_UP = (
+    "SELECT u.k, min(sqrt(power(a.x-u.q,2)+a.y*a.y)) FROM a, u GROUP BY u.k",
+    "SELECT u.h, sum(a.x*a.x) FROM a, u GROUP BY u.h", "SELECT u.q, max(a.x) FROM a JOIN u ON a.k = u.h GROUP BY u.q",
+    "SELECT w.h, sum(a.x) FROM a JOIN u ON a.k = u.k CROSS JOIN u AS w GROUP BY w.h",
+)  # fmt: skip
+"""A row moves several groups, whose number public columns bound: answered where they are looked up."""
 QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED + SETS + COUNTED
 
 SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.plan import nodes as n
+from secant.policy import norm_order
 from secant.policy.norms import columns_of
 from secant.sensitivity.derivative import (
     analysis,
@@ -19,6 +20,7 @@ from secant.sensitivity.derivative import (
     calculus,
     counted,
     function_rules,
+    lengths,
     shapes,
     smooth_terms,
     space,
@@ -221,13 +223,27 @@ def _roots_forgotten(patch: Any) -> None:
 
 
 def _short_lengths(patch: Any) -> None:
-    original = function_rules.block_factor
+    original = norm_order.ratio
 
     def factor(*given: Any) -> Any:
         found = original(*given)
         return None if found is None else found / 2
 
-    patch.setattr(function_rules, "block_factor", factor)
+    patch.setattr(lengths.norm_order, "ratio", factor)
+
+
+def _one_coordinate_of_two(patch: Any) -> None:
+    original = lengths._sizes
+
+    def sizes(calculus: Any, scalar: Any) -> Any:
+        found = original(calculus, scalar)
+        return None if found is None else dict(list(found.items())[:1])
+
+    patch.setattr(lengths, "_sizes", sizes)
+
+
+def _scales_forgotten(patch: Any) -> None:
+    patch.setattr(lengths, "_scaled", lambda calculus, node: lengths._sizes(calculus, node.right))
 
 
 def _largest_row(patch: Any) -> None:
@@ -466,6 +482,10 @@ FAULTS = (
     Planted("derivative.quotient", "a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
     Planted("derivative.length", "a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a",
             {"a": "l2(x, y)"}),
+    Planted("derivative.length", "a column of a coordinate forgotten", _one_coordinate_of_two,
+            "SELECT sum(sqrt((x+y)*(x+y))) FROM a", {"a": "linf(x, y)"}),
+    Planted("derivative.length", "a scale of a coordinate forgotten", _scales_forgotten,
+            "SELECT sum(sqrt((3*x)*(3*x)+y*y)) FROM a", {"a": "l2(x, y)"}),
     Planted("derivative.reach", "the largest row for all rows", _largest_row, "SELECT sum(x*x) FROM a", PLAIN,
         {"a": "linf"}),
     Planted(

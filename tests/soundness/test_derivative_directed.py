@@ -13,6 +13,7 @@ from derivative_cases import (
     FILTERS,
     GROUPS,
     JOINS,
+    LOOKED_UP,
     NESTED,
     QUERIES,
     SETS,
@@ -27,6 +28,7 @@ from derivative_moves import Tally, attack, attack_known, mover
 from derivative_worlds import small_database, small_world
 
 from chance import LONG
+from secant.sensitivity.derivative.branch import Branch
 
 PAIRS = 300 if LONG else 24
 SETTINGS = settings()
@@ -97,6 +99,36 @@ def test_what_public_columns_tell_of_joins():
     assert not tally.violations, f"{len(tally.violations)} violations\n{tally.violations[-1]}"
     assert answered >= 100
     assert tally.moving >= tally.pairs // 10
+
+
+def looked_up(text, tries):
+    """Attack a query that is answered only where public columns are looked up, under a norm that adds rows up."""
+    tally, draw = Tally(), random.Random(f"looked up {text}")
+    world = SETTINGS["plain"]
+    answered = attack_known(
+        draw,
+        lambda database: ask(text, world, beta=Fraction(1, 5), rows=10**6, known=database),
+        mover(world, text, still_in("plain")),
+        small_database(clean=True),
+        tries,
+        24,
+        tally,
+    )
+    assert answered >= tries // 2
+    return tally
+
+
+@pytest.mark.parametrize("text", LOOKED_UP)
+def test_groups_that_one_row_moves_together(text):
+    tally = looked_up(text, 60 if LONG else 8)
+    assert not tally.violations, f"{len(tally.violations)} violations\n{tally.violations[-1]}"
+    assert tally.moving >= tally.pairs // 10
+
+
+def test_several_groups_of_one_row_taken_for_one_would_be_noticed(monkeypatch):
+    """A planted fault: lookups are said to find no more than two rows."""
+    monkeypatch.setattr(Branch, "_product", lambda branch, fans: 1)
+    assert any(looked_up(text, 8).violations for text in LOOKED_UP[:2])
 
 
 def walked(question, cell, database, index, points):

@@ -37,7 +37,7 @@ from secant.sensitivity.derivative.calculus import (
 from secant.sensitivity.derivative.columns import column_above
 from secant.sensitivity.derivative.derivation import columns_named
 from secant.sensitivity.derivative.floats import FloatErrors
-from secant.sensitivity.derivative.lookups import Gathering, lookups_of
+from secant.sensitivity.derivative.lookups import Fan, Gathering, lookups_of
 from secant.sensitivity.derivative.soften import sets
 from secant.sensitivity.derivative.soften.emptiness import moves
 from secant.sensitivity.derivative.soften.listed import rows_moving_together
@@ -215,6 +215,8 @@ class Branch:
             groups = self._groups_moved(role, gathering, call, value)
             several = max(several, groups)
             claims |= gathering.claims | (self.beside_lists[role].claims if groups > 1 else set())
+            if groups > 1 and gathering.found is not None:
+                claims |= gathering.found.claims
             times = groups if groups > 1 else self._joined(role) if additive else 1
             magnitude = probe.reach[role]
             caps[role] = None if times is None or magnitude is None else times * magnitude
@@ -247,11 +249,15 @@ class Branch:
         gathering = self.gatherings[role]
         if gathering.single:
             return 1
-        fans = [self.request.fan(*fan) for fan in gathering.fans or ()]
-        if gathering.fans is None or None in fans:
+        return None if gathering.fans is None else self._product(gathering.fans)
+
+    def _product(self, fans: Iterable[Fan]) -> int | None:
+        """Give how many rows lookups find together; None if that is not public."""
+        numbers = [self.request.fan(*fan) for fan in fans]
+        if None in numbers:
             return None
         # Counted in the session that will answer, which sees one state of the data (derivative.gather).
-        return math.prod(max(1, f) for f in fans if f is not None)
+        return math.prod(max(1, f) for f in numbers if f is not None)
 
     def _row_power(self, role: str) -> Fraction | None:
         """Dual exponent over the rows of a role's table: None takes the largest row.
@@ -266,8 +272,8 @@ class Branch:
     ) -> int:
         """Every protected row must fall into one group, so that groups move apart (derivative.groups): then 1.
 
-        Where groups come from lists of values, a row may move a few of them, which then share a cap
-        (derivative.listed).
+        Where a row stands in a known number of joined rows, or groups come from lists of values, it may move a few of
+        them, which then share a cap (derivative.listed).
         """
         keys = self.request.release.exact.keys
         if not keys:
@@ -284,6 +290,10 @@ class Branch:
         alone = plain and table in self.one_group
         if alone and not apart and self.lists and self.beside_lists[role].single:
             return max(2, rows_moving_together(value, self.lists))
+        found = gathering.found if alone and not apart and not self.lists else None
+        joined = None if found is None else self._product(found.fans)
+        if joined is not None:
+            return max(2, joined)
         if not apart or not alone:
             raise CannotBound(
                 "derivative.groups",

@@ -17,6 +17,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.ranges import Ranges, as_number
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import type_of
+from secant.sensitivity.derivative.lengths import read_length
 from secant.sensitivity.derivative.soften.emptiness import moves_below
 
 ROUND = ratio(1, 2**52)
@@ -186,6 +187,18 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
         ways = [2 * relative] if relative is not None and 2 * relative <= 1 else []
         ways += [inner / (low - inner)] if low > inner else []
         return min(ways) + (most + 1) * FUNCTION if ways else None
+    length = read_length(
+        node, lambda x: moves_below(x, errors.protected, errors.moving), errors.span
+    )
+    if length is not None:
+        # A length moves no further than its coordinates do; summing up and the root round relatively.
+        parts = [errors.of(y) for y in length.coordinates]
+        known = [e for e in parts if e is not None]
+        terms = len(parts) + len(length.steady)
+        if len(known) == len(parts):
+            along = sum(known, (terms + 8) * most * FUNCTION)
+            relative = errors.relative(node.arguments[0])
+            return along if relative is None else min(along, most * (relative + FUNCTION))
     if node.function == "sqrt":
         relative = errors.relative(node.arguments[0])
         if relative is not None:

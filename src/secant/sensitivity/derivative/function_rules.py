@@ -15,8 +15,6 @@ from secant.numeric.powers import power_range
 from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.facts.ranges import as_number, as_text
-from secant.plan.show import same
-from secant.policy.norm_order import block_factor
 from secant.sensitivity.certificate import CannotBound
 from secant.sensitivity.derivative import shapes
 from secant.sensitivity.derivative.calculus import (
@@ -33,6 +31,7 @@ from secant.sensitivity.derivative.calculus import (
     plain_variable,
     power_of_measured,
 )
+from secant.sensitivity.derivative.lengths import length_bound
 from secant.sensitivity.derivative.smooth_terms import (
     ONE,
     ZERO,
@@ -46,7 +45,7 @@ from secant.sensitivity.derivative.smooth_terms import (
     product,
 )
 from secant.sensitivity.derivative.soften import filter_shapes as filters_shapes
-from secant.sensitivity.derivative.space import Block, Key, Variable
+from secant.sensitivity.derivative.space import Key, Variable
 from secant.sensitivity.later import Later
 
 UNIT = iv.interval(0, 1)
@@ -138,7 +137,7 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
     """derivative.power with exponent 1/2, or derivative.length for sqrt(x*x + y*y)."""
-    length = _length(calculus, node)
+    length = length_bound(calculus, node)
     return length if length is not None else _powered(calculus, node, ratio(1, 2))
 
 
@@ -152,11 +151,8 @@ def _power(calculus: Calculus, node: n.Call) -> Bound:
             "the exponent is not a constant",
             "write the exponent as a number",
         )
-    if value == ratio(1, 2):
-        length = _length(calculus, node)
-        if length is not None:
-            return length
-    return _powered(calculus, node, value)
+    length = length_bound(calculus, node)
+    return length if length is not None else _powered(calculus, node, value)
 
 
 def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
@@ -191,58 +187,6 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
     if size is None or slope is None:
         raise _unbounded("derivative.power", node)
     return chain(calculus, inner, range_, size, slope)
-
-
-def _length(calculus: Calculus, node: n.Call) -> Bound | None:
-    """derivative.length: sqrt(x*x + y*y) of variables of one row moves as far as the norm of (x, y) does."""
-    squares = _squares(node.arguments[0])
-    if squares is None or len(squares) < 2:
-        return None
-    plain_variables = [plain_variable(calculus, s) for s in squares]
-    variables = [v for v in plain_variables if v is not None and v.measure == "x"]
-    if len(variables) < len(plain_variables) or len({v.role for v in variables}) != 1:
-        return None
-    if len(set(variables)) < len(variables):
-        return None
-    role = variables[0].role
-    columns = tuple(v.column for v in variables)
-    factor = block_factor(quick(2), columns, calculus.space.roles[role].norm)
-    if factor is None:
-        return None
-    bounds = [calculus.of(s) for s in squares]
-    total = iv.point(0)
-    for b in bounds:
-        total = iv.add(total, iv.whole_power(b.range, 2))
-    range_ = iv.square_root(total)
-    block = Block(role, frozenset(columns))
-    steady = constant_term(quick(factor))
-    plain = Bound(range_, ONE, {block: steady}, {role: quick(factor)})
-    size = composed(
-        calculus,
-        plain,
-        lambda a: shapes.identity_size(node, a, range_.low, range_.high),
-        most_of(range_),
-    )
-    if size is None:
-        raise _unbounded("derivative.length", node)
-    calculus.rules[node] = "derivative.length"
-    return replace(plain, sized=limited(size, range_))
-
-
-def _squares(scalar: n.Scalar) -> list[n.Scalar] | None:
-    """Read a sum of squares as what is squared."""
-    if isinstance(scalar, n.Arithmetic) and scalar.op == "+":
-        left, right = _squares(scalar.left), _squares(scalar.right)
-        return None if left is None or right is None else left + right
-    if isinstance(scalar, n.Arithmetic) and scalar.op == "*" and same(scalar.left, scalar.right):
-        return [scalar.left]
-    if isinstance(scalar, n.Call) and scalar.function == "power":
-        exponent = scalar.arguments[1]
-        if isinstance(exponent, n.Literal) and as_number(exponent.value) == 2:
-            return [scalar.arguments[0]]
-    if isinstance(scalar, (n.Cast, n.Attempt)):
-        return _squares(scalar.operand)
-    return None
 
 
 def _unbounded(rule: str, node: n.Node) -> CannotBound:

@@ -24,6 +24,15 @@ Fan = tuple[str, tuple[str, ...]]
 
 
 @frozen
+class FoundRows:
+    """Lookups that find several rows: their largest numbers, multiplied, bound the joined rows of one row."""
+
+    fans: tuple[Fan, ...]
+    claims: frozenset[Key]
+    """Keys that the other lookups rest on."""
+
+
+@frozen
 class Gathering:
     """How the joined rows of one row of a scan are found."""
 
@@ -34,11 +43,10 @@ class Gathering:
     claims: frozenset[Key]
     decided: frozenset[str]
     """Columns whose values one row of the scan decides."""
+    found: FoundRows | None = None
+    """What bounds the joined rows of one row; None where nothing does."""
     fans: tuple[Fan, ...] | None = None
-    """Lookups that find several rows: their largest numbers, multiplied, bound the joined rows of one row.
-
-    None where that is not known, or where the gathering columns are not a key that can be checked.
-    """
+    """The same of all rows that agree in the gathering columns; None where these are not a key that can be checked."""
     keyed: bool = False
     """Whether the gathering columns are a key that the engine keeps, or that is checked and stands in the claims."""
 
@@ -88,9 +96,13 @@ class Lookups:
             return Gathering(single, (), frozenset(claims), frozenset(decided))
         keys = self._row_of(scan, protected)
         apart = frozenset(decided)
-        fans = self._fans(scan, keys, reached, decided, claims)
+        found = self._found(reached, decided)
+        key = None if found is None else self._checked_key(scan, keys)
+        if found is not None and key is not None:
+            claims |= found.claims | set(key.claims)
+        fans = None if found is None or key is None else found.fans
         keyed = self._is_key(scan, keys, claims)
-        return Gathering(single, keys, frozenset(claims), apart, fans, keyed)
+        return Gathering(single, keys, frozenset(claims), apart, found, fans, keyed)
 
     def _is_key(self, scan: n.Scan, columns: tuple[n.Column, ...], claims: set[Key]) -> bool:
         """Whether columns are a key that does not rest on an owner's word, and asks for no further claim."""
@@ -102,21 +114,15 @@ class Lookups:
             for key in self.facts.keys(scan.table.lower())
         )
 
-    def _fans(
-        self,
-        scan: n.Scan,
-        keys: tuple[n.Column, ...],
-        relations: set[n.Relation],
-        decided: set[str],
-        claims: set[Key],
-    ) -> tuple[Fan, ...] | None:
-        """Follow lookups that find several rows, too; the gathering columns must be a key that is checked."""
-        gathered = {stored_column(scan, k.name).lower() for k in keys}
+    def _checked_key(self, scan: n.Scan, columns: tuple[n.Column, ...]) -> Key | None:
+        """Give the key that is made of these columns; None where none is known to hold."""
+        gathered = {stored_column(scan, c.name).lower() for c in columns}
         known_keys = self.facts.keys(scan.table.lower())
-        key = next((k for k in known_keys if k.holds and set(k.columns) == gathered), None)
-        if key is None:
-            return None
-        seen, names, claimed = set(relations), set(decided), set(claims)
+        return next((k for k in known_keys if k.holds and set(k.columns) == gathered), None)
+
+    def _found(self, relations: set[n.Relation], decided: set[str]) -> FoundRows | None:
+        """Follow lookups that find several rows, too."""
+        seen, names, claimed = set(relations), set(decided), set[Key]()
         fans: list[Fan] = []
         while len(seen) < len(self.leaves):
             other_leaves = [leaf for leaf in self.leaves if leaf not in seen]
@@ -143,8 +149,7 @@ class Lookups:
                 fans.append((other, fixed))
             seen.add(leaf)
             names |= {f.name for f in fields_of(leaf)}
-        claims |= claimed | set(key.claims)
-        return tuple(fans)
+        return FoundRows(tuple(fans), frozenset(claimed))
 
     def _fixed(self, leaf: n.Scan, decided: set[str]) -> set[str]:
         """Give the columns of a leaf that what is decided fixes."""
