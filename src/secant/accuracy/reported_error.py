@@ -22,6 +22,7 @@ from secant.accuracy.binding_facts import (
 from secant.accuracy.consistency import NOTHING, Agreement
 from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
 from secant.accuracy.trace import Drawn, counts_of
+from secant.noise.assigned import AssignedLimit
 from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.noise.limited import TalliedLimit
 from secant.noise.measure_noise import Noise
@@ -426,6 +427,8 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
     limit = float(noise.most * measure.step)
     if not any(settled[p].chosen for p in noise.partners):
         return _declared(measure.words, limit)
+    if isinstance(noise, AssignedLimit):
+        return _declared(measure.words, limit) | {"assigned": True}
     miss = float(1 - level) / len(noise.partners)
     return {
         "measure": measure.words,

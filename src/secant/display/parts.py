@@ -171,7 +171,9 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
         limit, measure = value_text(part["limit"]), part["measure"]
         if part["units_cut_at_most"] is None and (None, part["limit"]) in chosen:
             continue
-        if part["units_cut_at_most"] is None:
+        if part.get("assigned"):
+            yield f"Limit chosen privately: of the {measure}, no more than {limit} count for any one unit."
+        elif part["units_cut_at_most"] is None:
             if left.get("undeclared"):
                 yield f"Using the limit found above, a unit adds at most {limit} to the {measure}."
             else:

@@ -118,6 +118,19 @@ def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership
     return isinstance(argument, n.Column) and argument.name in unit_columns(ownerships, owned)
 
 
+def owned_by_one(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:
+    """Whether a value belongs to one unit if declared keys hold: the unit's id, or a key that leads to the unit."""
+    if not isinstance(argument, n.Column) or not owned.local:
+        return False
+    paths = ownerships.paths
+    for term in owned.terms:
+        table, key = term.via.rsplit(".", 1)
+        alone = paths.policy.facts(table).key == (key,)
+        if term.column == argument.name and (term.via == paths.unit or alone):
+            return True
+    return False
+
+
 def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:
     """Give the columns that hold the id of the one unit that a row belongs to."""
     if not owned.local:
