@@ -76,10 +76,11 @@ COUNTED = {frozenset(pairs): assignable(pairs, LIMITS) for pairs in databases()}
 
 
 def test_as_many_are_assigned_as_can_be():
-    for pairs, (above, assigned) in COUNTED.items():
+    for pairs, (above, assigned, octaves) in COUNTED.items():
         assert assigned == [by_trying(pairs, limit) for limit in LIMITS]
         sizes = [sum(u == unit for u, _ in pairs) for unit in range(3)]
         assert above == [sum(size > limit for size in sizes) for limit in LIMITS]
+        assert octaves == [sum(size > end for size in sizes) for end in (0, 1, 2, 4)]
 
 
 def test_as_many_are_assigned_among_many():

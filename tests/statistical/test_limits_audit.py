@@ -47,7 +47,7 @@ OWN = tuple((9, f"own {i}") for i in range(16))
 
 def assigned(pairs: tuple[tuple[int, str], ...], size: Fraction) -> str:
     """Give the limit and the noisy number of values that can be assigned."""
-    _, numbers = assignable(pairs, LIMITS)
+    _, numbers, _ = assignable(pairs, LIMITS)
     limit = choose_assigned(LIMITS, numbers, CHOOSING, NOISING)
     number = numbers[LIMITS.index(limit)]
     (noisy,) = add_discrete_laplace([number], scale=size * limit / NOISING)

@@ -203,7 +203,8 @@ class _Reported:
 
         def estimate(value: float) -> tuple[float, Span]:
             share = 1.0 if total is None else (abs(value) + error) / max(abs(total), error)
-            low, middle, high = noise.usually_cut(m.step, level, min(share, 1.0)) or (0.0, 0.0, 0.0)
+            usually = noise.usually_cut(m.step, level, min(share, 1.0), value)
+            low, middle, high = usually or (0.0, 0.0, 0.0)
             return middle, (low - middle, high - middle)
 
         return replace(law, left_out=estimate(math.inf)[1], estimate=estimate)
@@ -441,16 +442,17 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
 def not_seen(job: ReleasePlan, settled: Settled) -> dict[str, float] | None:
     """Say whom the usual error cannot see: so few people, who each add far more than so much."""
     tallied = [
-        (x, m)
+        (x.tally.epsilon, x.limit, m)
         for b in job.prepared.bounded
         for m in b.release.measures
-        if isinstance(x := settled[m.column], TalliedLimit) and x.cut is not None
+        if isinstance(x := settled[m.column], (TalliedLimit, AssignedLimit))
+        and x.tally is not None
+        and x.usually_cut(m.step, job.level) is not None
     ]
     if not tallied:
         return None
-    noise, measure = min(tallied, key=lambda both: both[0].tally.epsilon)
-    people = math.ceil(SEEN / noise.tally.epsilon)
-    return {"people": people, "beyond": float(noise.limit * measure.step)}
+    epsilon, limit, measure = min(tallied, key=lambda each: each[0])
+    return {"people": math.ceil(SEEN / epsilon), "beyond": float(limit * measure.step)}
 
 
 def _declared(description: str, limit: float | None) -> dict[str, object]:

@@ -44,7 +44,7 @@ CHOOSING_FREELY = Fraction(3, 10)
 """The same where none is: more limits to choose from, and a wrong choice costs more."""
 TALLYING = Fraction(3, 10)
 """The same where the limit and the usual error are read off one tally of units by octave."""
-ASSIGNING = Fraction(3, 10)
+ASSIGNING = Fraction(2, 5)
 """The same where it is a limit of how many different values are assigned to one unit."""
 SMOOTHNESS = 10
 """Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""

@@ -199,7 +199,7 @@ class TalliedLimit(ChosenLimit):
         return cut_by_tally(self.tally, self.bound.limits.index(self.limit), miss)
 
     def usually_cut(
-        self, step: Fraction, level: Fraction, share: float = 1.0
+        self, step: Fraction, level: Fraction, share: float = 1.0, shown: float = math.inf
     ) -> tuple[float, float, float] | None:
         """Give what the tally says."""
         if self.cut is None or level > HIGHEST:

@@ -297,7 +297,7 @@ def _settled(units: Units, tallies: Mapping[str, Tally], groups: int) -> dict[st
 
 
 def _told(tally: Tally, noise: ClippedNoise) -> list[int]:
-    return tally.cut if noise.bound.assigned else tally.above
+    return [*tally.cut, *tally.octaves] if noise.bound.assigned else tally.above
 
 
 def _figures(rows: list[Key], width: int | None) -> Callable[[Key], Figures]:

@@ -23,6 +23,8 @@ class Tally:
     """For each limit how many units add more, or take more away."""
     cut: list[int]
     """For each limit the sum with what units add cut down to it, or the values that can be assigned; or nothing."""
+    octaves: list[int]
+    """Where values are assigned, how many units have more than none, 1, 2, 4, … of them."""
 
 
 def read_tallies(
@@ -59,7 +61,7 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
         if k:
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
-    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [])
+    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [], [])
 
 
 def _like_itself(value: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.facts.facts import Facts
 from secant.plan.facts.keys import distinguishing_columns
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges
@@ -118,15 +119,17 @@ def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership
     return isinstance(argument, n.Column) and argument.name in unit_columns(ownerships, owned)
 
 
-def owned_by_one(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:
-    """Whether a value belongs to one unit if declared keys hold: the unit's id, or a key that leads to the unit."""
+def owned_by_one(
+    argument: n.Scalar | None, facts: Facts, ownerships: Ownerships, owned: Ownership
+) -> bool:
+    """Whether a value belongs to one unit if keys hold: the unit's id, or a key that leads to the unit."""
     if not isinstance(argument, n.Column) or not owned.local:
         return False
-    paths = ownerships.paths
     for term in owned.terms:
         table, key = term.via.rsplit(".", 1)
-        alone = paths.policy.facts(table).key == (key,)
-        if term.column == argument.name and (term.via == paths.unit or alone):
+        if term.column == argument.name and (
+            term.via == ownerships.paths.unit or any(k.columns == (key,) for k in facts.keys(table))
+        ):
             return True
     return False
 

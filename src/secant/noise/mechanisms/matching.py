@@ -26,12 +26,18 @@ FALL = Fraction(5, 2)
 """How fast weights fall with the limit, as a power."""
 
 
+def octaves(most: int) -> tuple[int, ...]:
+    """Give 0, 1, 2, 4, 8, … up to the largest limit: units are tallied by how many values they have."""
+    return (0, *(2**k for k in range(most.bit_length())))
+
+
 def assignable(
     pairs: Iterable[tuple[Hashable, Hashable]], limits: Sequence[int]
-) -> tuple[list[int], list[int]]:
+) -> tuple[list[int], list[int], list[int]]:
     """Count for each limit, ascending, the units with more values, and the values that can be assigned at once.
 
-    Each pair is a unit and a value of it, and stands there once. A value of nobody needs no unit.
+    Then the units with more values than each end of an octave. Each pair is a unit and a value of it, and stands there
+    once. A value of nobody needs no unit.
     """
     number: dict[Hashable, int] = {}
     holders: dict[Hashable, list[int]] = {}
@@ -45,10 +51,14 @@ def assignable(
         sizes[place] += 1
         holders.setdefault(value, []).append(place)
     several = Counter(sizes.values())
-    above = [sum(many for size, many in several.items() if size > limit) for limit in limits]
+
+    def more(ends: Sequence[int]) -> list[int]:
+        return [sum(many for size, many in several.items() if size > end) for end in ends]
+
     wanted = sorted((x for value, x in holders.items() if value not in nobodys), key=len)
     matching = _Matching(wanted, [set() for _ in number])
-    return above, [len(nobodys) + matching.assigned(limit) for limit in limits]
+    assigned = [len(nobodys) + matching.assigned(limit) for limit in limits]
+    return more(limits), assigned, more(octaves(limits[-1]))
 
 
 def scores_of(limits: Sequence[int], assigned: Sequence[int], noising: Fraction) -> list[Fraction]:

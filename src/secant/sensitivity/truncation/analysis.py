@@ -52,8 +52,9 @@ declared range, so what the limits allow is far above what anybody adds. Not for
 what lies about the middle of the range: there everybody whose values are low adds nearly as much as may be. And not
 where an error has to be known beforehand (`near`).
 """
-FEW = 2
-"""Different values up to which a declared limit is taken as it is: choosing a smaller one costs more than it wins."""
+FEW, FEW_OWN = 2, 8
+"""Different values up to which a declared limit is taken as it is, for choosing a smaller one costs more than it wins:
+values that are assigned, and values that belong to one unit each, for a tally of who has one or two sees little."""
 FINEST = 16
 """The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
 PARTS = 2**10
@@ -109,7 +110,7 @@ class TruncationAnalysis:
         apart = {
             c.name
             for c in calls.values()
-            if c.distinct and owned_by_one(c.argument, ownerships, own)
+            if c.distinct and owned_by_one(c.argument, request.facts, ownerships, own)
         }
         for name in sorted(apart):
             each = replace(one_row_for_each_value(additions(calls[name])), fine={name: PARTS})
@@ -219,9 +220,11 @@ def _limits(
         one = _one(call, measure)
         usual = share * _usual_part(call)
         near = protection.truncation in ("auto", "near") and keeps(measure.column)
-        summed = _adds(call) or (counts and owned_by_one(call.argument, ownerships, owned))
+        summed = _adds(call) or (
+            counts and owned_by_one(call.argument, request.facts, ownerships, owned)
+        )
         assigned = counts and not summed and not release.exact.keys
-        few = limit is not None and limit <= FEW
+        few = limit is not None and limit <= (FEW_OWN if summed else FEW)
         if counts and (assigned or summed) and protection.truncation == "auto" and not few:
             near = False
         if limit is not None and (fixed or near):
