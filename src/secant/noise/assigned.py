@@ -55,7 +55,7 @@ class AssignedLimit(ChosenLimit):
             return None
         counted = max(shown / float(step) + self.law.error(level), 1.0)
         lost = usually_lost(self.tally, last, self.limit, counted, float(level))
-        return 0.0, 0.0, lost * float(step)
+        return 0.0, 0.0, math.ceil(lost) * float(step)
 
 
 @frozen

@@ -103,7 +103,10 @@ def finish(
         traced, names, rows, reported.certain, reported.alone, reported.usual
     )
     ends = [
-        [known if estimated is None else estimated for known, estimated in zip(*both, strict=True)]
+        [
+            known if estimated is None or job.certain else estimated
+            for known, estimated in zip(*both, strict=True)
+        ]
         for both in zip(certain, usual, strict=True)
     ]
     moved = [bool(lineage.columns[c]) for c in traced.outputs]

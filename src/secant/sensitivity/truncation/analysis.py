@@ -198,6 +198,8 @@ def _limits(
     release, protection = request.release, request.protection
     share = expected_share(rows, request.policy, request.count)
     calls = {c.name: c for c in release.exact.aggregations}
+    # Under a limit that nobody declared no end is certain: there it is chosen as ever.
+    sure = protection.truncation == "certain" and not release.undeclared.limits
     fixed = protection.truncation == "fixed"
 
     def keeps(column: str) -> bool:
@@ -227,7 +229,7 @@ def _limits(
         few = limit is not None and limit <= (FEW_OWN if summed else FEW)
         if counts and (assigned or summed) and protection.truncation == "auto" and not few:
             near = False
-        if limit is not None and (fixed or near):
+        if limit is not None and (fixed or sure or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
             candidates: tuple[int, ...] = (one * limit,)
@@ -249,7 +251,7 @@ def _limits(
 
 def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
     """Whether a tally of units by octave chooses the limit: measures of one quotient are cut down together."""
-    return truncation in ("auto", "chosen") and not any(column in f for f in together)
+    return truncation in ("auto", "chosen", "certain") and not any(column in f for f in together)
 
 
 def _within(
