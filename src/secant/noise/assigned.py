@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import ClassVar
 
 from secant.noise.intervals import Span
-from secant.noise.limited import ChosenLimit, ClippedNoise, LimitToChoose
+from secant.noise.limited import ChosenLimit, ClippedNoise, LimitToChoose, LimitToTally
 from secant.noise.lost_values import usually_lost
 from secant.noise.mechanisms.limits import take_tally
 from secant.noise.mechanisms.matching import choose_assigned, lost_at_most, octaves
@@ -61,6 +62,8 @@ class AssignedLimit(ChosenLimit):
 @frozen
 class LimitToAssign(LimitToChoose):
     """Noise for a limit that is chosen by how many values can be assigned under each."""
+
+    besides: ClassVar[str] = LimitToTally.besides
 
     def at(self, limit: int, groups: int) -> ChosenLimit:
         """Give the noise with a limit chosen."""

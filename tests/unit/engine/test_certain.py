@@ -67,7 +67,11 @@ def test_otherwise_a_limit_is_chosen(declared, text):
 @pytest.mark.parametrize("text", TEXTS)
 def test_without_a_declared_limit_the_upper_end_stays_open(tmp_path, text):
     with connection(tmp_path, {}) as db:
-        assert db.sql(text, epsilon=50, certain=True).high == [(None,)]
+        answer = db.sql(text, epsilon=50, certain=True)
+        assert answer.high == [(None,)]
+        assert "stays open: declare limits in protections.people" in str(answer)
+        assert "stays open" in str(db.explain(text, epsilon=50, certain=True))
+        assert "stays open" not in str(db.explain(text, epsilon=50))
 
 
 @pytest.mark.parametrize("text", TEXTS)
