@@ -211,6 +211,7 @@ class Connection:
         warn: Callable[[Caution], object] | None = None,
         interrupt: Interrupt | None = None,
         data_version: str | None = None,
+        certain: bool = False,
     ) -> Answer:
         """Answer a query privately and charge its price to every protection that it touches.
 
@@ -220,14 +221,15 @@ class Connection:
         be guessed after all answers so far; alone, it finds the largest epsilon that keeps to it. `warn` is called with
         each warning before anything is spent; the answer holds them, too. `parameters` are values for `?`, `$1` or
         `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
-        `data_version` names the data in the record of the release, by default by the times of their files.
+        `data_version` names the data in the record of the release, by default by the times of their files. `certain`
+        asks for ends that hold for every database, and spends for them: limits are the declared ones.
         """
         version = self._data_version if data_version is None else data_version
         with query_context(text), waiting("asking"), interruptible(interrupt):
             question = ask(
                 text, self.policy, parameters=parameters, epsilon=epsilon, error=error,
                 max_error=max_error, attacker=attacker, delta=delta, level=level,
-                protection=protection, analyst=analyst, data=version,
+                protection=protection, analyst=analyst, data=version, certain=certain,
             )  # fmt: skip
             try:
                 answer = self._answer(question, warn)
@@ -281,7 +283,8 @@ class Connection:
                 parts = split(question.text, plan, self.policy, held, self.catalog, facts)
                 noise = calibrate(parts.bounded, held, epsilon, question.deltas)
                 session, limits = snapshot.session, self.policy.limits
-                return print_statements(parts, noise, question.level, session, limits, held)
+                printed = print_statements(parts, noise, question.level, session, limits, held)
+                return replace(printed, certain=question.certain)
 
         return at(find_epsilon(question, at, snapshot, lambda: self.ledger))
 
@@ -311,6 +314,7 @@ class Connection:
         protection: str | None = None,
         attacker: str | None = None,
         ranges: bool = False,
+        certain: bool = False,
     ) -> Explanation:
         """Show the derivation, the noise and the statements of a query. Spends nothing, reads no protected data.
 
@@ -321,7 +325,7 @@ class Connection:
             assumed = epsilon is None and error is None
             question = ask(
                 text, self.policy, parameters=parameters, epsilon=1 if assumed else epsilon,
-                error=error, delta=delta, level=level, protection=protection,
+                error=error, delta=delta, level=level, protection=protection, certain=certain,
             )  # fmt: skip
             try:
                 result, release = self._explain(question, assumed)

@@ -14,7 +14,7 @@ from secant.engine import Answer, Connection, Explanation
 from secant.errors import UsageError
 from secant.sql.parameters import placeholders
 
-USAGE = "%%secant [CONNECTION] --epsilon 0.5 [--error 20] [--explain] [--into NAME], then SQL"
+USAGE = "%%secant [CONNECTION] --epsilon 0.5 [--error 20] [--certain] [--explain] [--into NAME], then SQL"
 
 
 class _Arguments(argparse.ArgumentParser):
@@ -28,6 +28,7 @@ def _parser() -> _Arguments:
     parser.add_argument("--epsilon", "-e")
     parser.add_argument("--error")
     parser.add_argument("--max-error", dest="max_error")
+    parser.add_argument("--certain", action="store_true")
     parser.add_argument("--delta")
     parser.add_argument("--level", default="0.95")
     parser.add_argument("--protection")
@@ -55,6 +56,7 @@ def answered(line: str, cell: str, names: dict[str, Any]) -> Answer | Explanatio
         "delta": options.delta,
         "level": options.level,
         "protection": options.protection,
+        "certain": options.certain,
     }
     answer: Answer | Explanation
     if options.explain:

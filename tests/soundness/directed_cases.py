@@ -138,6 +138,10 @@ CASES: dict[str, Directed] = {
         "SELECT kind, count(DISTINCT cost) FROM visit GROUP BY kind", CHOSEN,
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],
     ),
+    "values that are assigned to a person": case(
+        "SELECT count(DISTINCT cost) FROM visit", CHOSEN,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 0, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
     "a race of what a person adds": case(
         "SELECT kind, count(*) FROM visit GROUP BY kind", replace(PEOPLE, truncation="race", limits={"visit": 8}),
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],

@@ -103,6 +103,17 @@ def _all_values(patch: Any) -> None:
     patch.setattr(clipping_analysis, "cut_values", lambda a, x: transform(original(a, x), through))
 
 
+def _values_beside_rows(patch: Any) -> None:
+    """Let each row hold its value, as if it were a unit."""
+    original = tallying.each_value
+
+    def wrong(a: Any, limits: Any) -> Tallies:
+        rows = {f.name.rpartition(".")[2]: f.name for f in fields_of(a.rows)}
+        return original(replace(a, unit=rows["vid"]), limits)
+
+    patch.setattr(clipping_analysis, "each_value", wrong)
+
+
 def _one_limit_for_all(patch: Any) -> None:
     original = clipping.cut_down_to_each
     largest = lambda limits: {c: [max(x)] * len(x) for c, x in limits.items()}  # noqa: E731
@@ -593,6 +604,8 @@ FAULTS: tuple[Planted, ...] = (
     Planted("truncation.clip", "nothing is cut", _uncut, "what a person adds"),
     Planted("truncation.clip", "parts are rounded up", _rounded_up, "what a person adds to groups"),
     Planted("truncation.distinct", "all values are brought in", _all_values, "values that a person brings in"),
+    Planted("truncation.matching", "values stand beside rows, not beside units", _values_beside_rows,
+            "values that are assigned to a person"),
     Planted("truncation.race", "one limit serves for all", _one_limit_for_all, "a race of what a person adds"),
     Planted("truncation.clip", "rows are taken for units", _rows_for_units, "what a person adds"),
     Planted("truncation.tally", "buckets lie between other limits", _wider_buckets, "what a person adds"),

@@ -1,4 +1,4 @@
-"""Audit of a limit that is chosen, with the number cut down to it; noise of half the size is caught."""
+"""Audit of limits that are chosen, each with the number behind it; noise of half the size is caught."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from auditing import Case, check_audit
 
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
 from secant.noise.mechanisms.limits import choose_limit
+from secant.noise.mechanisms.matching import assignable, choose_assigned
 
 LIMITS = (1, 4, 16)
 CHOOSING, NOISING = Fraction(1, 2), Fraction(3, 2)
@@ -35,6 +36,35 @@ def test_a_chosen_limit_and_its_number_keep_their_epsilon():
             lambda: released(CROWD, usual),
             lambda: released(with_heavy, half),
             lambda: released(CROWD, half),
+            8000,
+        )
+    )
+
+
+SHARED = ((1, "a"), (2, "a"), (2, "b"), (3, "b"), (3, "c"))
+OWN = tuple((9, f"own {i}") for i in range(16))
+
+
+def assigned(pairs: tuple[tuple[int, str], ...], size: Fraction) -> str:
+    """Give the limit and the noisy number of values that can be assigned."""
+    _, numbers, _ = assignable(pairs, LIMITS)
+    limit = choose_assigned(LIMITS, numbers, CHOOSING, NOISING)
+    number = numbers[LIMITS.index(limit)]
+    (noisy,) = add_discrete_laplace([number], scale=size * limit / NOISING)
+    return f"{limit} {noisy // 4}"
+
+
+def test_values_that_are_assigned_keep_their_epsilon():
+    usual, half = Fraction(1), Fraction(1, 2)
+    check_audit(
+        Case(
+            "assigned values",
+            float(CHOOSING + NOISING),
+            0.0,
+            lambda: assigned((*SHARED, *OWN), usual),
+            lambda: assigned(SHARED, usual),
+            lambda: assigned((*SHARED, *OWN), half),
+            lambda: assigned(SHARED, half),
             8000,
         )
     )

@@ -18,6 +18,7 @@ from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.order_statistics import Candidates
 from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
+from secant.release.release_plan import ReleasePlan
 from secant.release.staged_tables import reads_released
 from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import ClippedContribution
@@ -125,6 +126,18 @@ def _clamped(over: n.Aggregate, descriptions: Mapping[str, str]) -> list[Clamped
                         )
                     )
     return clamps
+
+
+def stays_open(job: ReleasePlan) -> list[str]:
+    """Say which ends stay open although they were asked for: no limit that the owner declared closes them."""
+    found = {
+        f"an end of the {m.words} stays open: declare limits in protections.{c.protection}"
+        for b in job.prepared.bounded
+        for c in b.certificates
+        for m in b.release.measures
+        if isinstance(x := c.bounds.get(m.column), ClippedContribution) and x.cap is None
+    }
+    return sorted(found) if job.certain else []
 
 
 def nobodys_rows(b: CertifiedRelease) -> bool:

@@ -22,6 +22,7 @@ from secant.accuracy.binding_facts import (
 from secant.accuracy.consistency import NOTHING, Agreement
 from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
 from secant.accuracy.trace import Drawn, counts_of
+from secant.noise.assigned import AssignedLimit
 from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.noise.limited import TalliedLimit
 from secant.noise.measure_noise import Noise
@@ -202,7 +203,8 @@ class _Reported:
 
         def estimate(value: float) -> tuple[float, Span]:
             share = 1.0 if total is None else (abs(value) + error) / max(abs(total), error)
-            low, middle, high = noise.usually_cut(m.step, level, min(share, 1.0)) or (0.0, 0.0, 0.0)
+            usually = noise.usually_cut(m.step, level, min(share, 1.0), value)
+            low, middle, high = usually or (0.0, 0.0, 0.0)
             return middle, (low - middle, high - middle)
 
         return replace(law, left_out=estimate(math.inf)[1], estimate=estimate)
@@ -426,6 +428,8 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
     limit = float(noise.most * measure.step)
     if not any(settled[p].chosen for p in noise.partners):
         return _declared(measure.words, limit)
+    if isinstance(noise, AssignedLimit):
+        return _declared(measure.words, limit) | {"assigned": True}
     miss = float(1 - level) / len(noise.partners)
     return {
         "measure": measure.words,
@@ -438,16 +442,17 @@ def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[st
 def not_seen(job: ReleasePlan, settled: Settled) -> dict[str, float] | None:
     """Say whom the usual error cannot see: so few people, who each add far more than so much."""
     tallied = [
-        (x, m)
+        (x.tally.epsilon, x.limit, m)
         for b in job.prepared.bounded
         for m in b.release.measures
-        if isinstance(x := settled[m.column], TalliedLimit) and x.cut is not None
+        if isinstance(x := settled[m.column], (TalliedLimit, AssignedLimit))
+        and x.tally is not None
+        and x.usually_cut(m.step, job.level) is not None
     ]
     if not tallied:
         return None
-    noise, measure = min(tallied, key=lambda both: both[0].tally.epsilon)
-    people = math.ceil(SEEN / noise.tally.epsilon)
-    return {"people": people, "beyond": float(noise.limit * measure.step)}
+    epsilon, limit, measure = min(tallied, key=lambda each: each[0])
+    return {"people": math.ceil(SEEN / epsilon), "beyond": float(limit * measure.step)}
 
 
 def _declared(description: str, limit: float | None) -> dict[str, object]:

@@ -73,6 +73,13 @@ MaxError = Annotated[
     str | None,
     named("--max-error", "Refuse to spend where the error would be larger.", "ERROR", hyphen=True),
 ]
+Certain = Annotated[
+    bool,
+    flag(
+        "--certain",
+        "Ends that hold for every database: noise for the declared limits, nothing estimated.",
+    ),
+]
 Guessing = Annotated[
     str | None,
     named(

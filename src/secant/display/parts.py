@@ -164,6 +164,7 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
             f"± is the usual error: what limits cut is estimated. It does not see fewer than {unseen['people']:,} "
             f"people who each add far more than {value_text(unseen['beyond'])}."
         )
+    yield from (f"{line[0].upper()}{line[1:]}." for line in error.get("stays_open", ()))
     left = error.get("leaves_out") or {}
     chosen = {(part["low"], part["high"]) for part in left.get("found", ())}
     yield from (part["told"] for part in left.get("found", ()))
@@ -171,7 +172,9 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
         limit, measure = value_text(part["limit"]), part["measure"]
         if part["units_cut_at_most"] is None and (None, part["limit"]) in chosen:
             continue
-        if part["units_cut_at_most"] is None:
+        if part.get("assigned"):
+            yield f"Limit chosen privately: of the {measure}, no more than {limit} count for any one unit."
+        elif part["units_cut_at_most"] is None:
             if left.get("undeclared"):
                 yield f"Using the limit found above, a unit adds at most {limit} to the {measure}."
             else:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.errors import Refused
+from secant.noise.assigned import LimitToAssign
 from secant.noise.laws import NormalPart, Plain, choose_normal
 from secant.noise.limited import ClippedNoise, LimitToChoose, LimitToTally, RaceNoise
 from secant.noise.measure_noise import (
@@ -43,6 +44,8 @@ CHOOSING_FREELY = Fraction(3, 10)
 """The same where none is: more limits to choose from, and a wrong choice costs more."""
 TALLYING = Fraction(3, 10)
 """The same where the limit and the usual error are read off one tally of units by octave."""
+ASSIGNING = Fraction(2, 5)
+"""The same where it is a limit of how many different values are assigned to one unit."""
 SMOOTHNESS = 10
 """Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
 
@@ -104,6 +107,9 @@ def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
         return ClippedNoise(share, LaplaceShare(share), bound, largest)
     if bound.race:
         return RaceNoise(share, bound)
+    if bound.assigned:
+        choosing = share * ASSIGNING
+        return LimitToAssign(share, LaplaceShare(share - choosing), bound, largest, choosing)
     if bound.octaves:
         choosing = share * TALLYING
         return LimitToTally(share, LaplaceShare(share - choosing), bound, largest, choosing)

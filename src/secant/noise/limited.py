@@ -129,6 +129,7 @@ class LimitToChoose(ClippedNoise):
 
     choosing: Fraction
     """What of epsilon the choice takes."""
+    besides: ClassVar[str] = "besides what is cut off above the limit"
 
     def at(self, limit: int, groups: int) -> ChosenLimit:
         """Give the noise with a limit chosen."""
@@ -182,7 +183,7 @@ class LimitToChoose(ClippedNoise):
         return (
             f"a limit of what one unit adds is chosen privately (epsilon {float(self.choosing):.4g}), then "
             f"{self.share.once_limited}; noise within "
-            f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, besides what is cut off above the limit"
+            f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, {self.besides}"
         )
 
 
@@ -200,7 +201,7 @@ class TalliedLimit(ChosenLimit):
         return cut_by_tally(self.tally, below + self.bound.limits.index(self.limit), miss)
 
     def usually_cut(
-        self, step: Fraction, level: Fraction, share: float = 1.0
+        self, step: Fraction, level: Fraction, share: float = 1.0, shown: float = math.inf
     ) -> tuple[float, float, float] | None:
         """Give what the tally says."""
         if self.cut is None or level > HIGHEST:
@@ -212,6 +213,10 @@ class TalliedLimit(ChosenLimit):
 @frozen
 class LimitToTally(LimitToChoose):
     """Noise for a limit that is read off a noisy tally of units by octave (truncation.octaves)."""
+
+    besides: ClassVar[str] = (
+        "besides what is cut off above the limit, which the usual error that comes with the answer estimates"
+    )
 
     def at(self, limit: int, groups: int) -> ChosenLimit:
         """Give the noise with a limit chosen, as wide as it is after a second look."""

@@ -7,6 +7,7 @@ Amounts are in whole steps of the measure.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cache
@@ -116,9 +117,9 @@ class Noise(ABC):
         return 0.0, 0.0
 
     def usually_cut(
-        self, step: Fraction, level: Fraction, share: float = 1.0
+        self, step: Fraction, level: Fraction, share: float = 1.0, shown: float = math.inf
     ) -> tuple[float, float, float] | None:
-        """Give how much is usually cut off a group that holds a share of the measure: least, middle and most.
+        """Give how much is usually cut off a group, least, middle and most, by its share of the measure and its number.
 
         None where nothing tells.
         """

@@ -117,6 +117,7 @@ class Offers:
 
 
 KNOWN_BEFOREHAND = {"auto": "near", "chosen": "drawn"}
+CERTAIN = {"auto": "certain", "chosen": "certain", "race": "certain"}
 """How limits are chosen -> how they are where an error has to be known beforehand: `near` keeps to what is declared for
 a sum, and neither reads them off a tally, which alone tells the error then."""
 
@@ -145,7 +146,8 @@ class Protection:
     truncation: str = "auto"
     """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them.
 
-    Where an error has to be known beforehand, one of `KNOWN_BEFOREHAND` stands here, which no policy says.
+    Where an error has to be known beforehand, one of `KNOWN_BEFOREHAND` stands here, and `certain` where
+    ends have to hold for every database: declared limits as they are, others as ever. No policy says these.
     """
     groups: int | None = None
     """For `unit`: at most so many groups of one answer are reached by one unit."""

@@ -252,7 +252,13 @@ def _bound(bound: Move, writer: Writer) -> dict[str, Any]:
     if isinstance(bound, ClippedContribution):
         within = None if bound.within is None else str(bound.within)
         sizes = {"limits": list(bound.limits), "fine": bound.fine, "within": within}
-        return {"kind": "limits", **sizes, "partners": list(bound.partners), "race": bound.race}
+        return {
+            "kind": "limits",
+            **sizes,
+            "partners": list(bound.partners),
+            "race": bound.race,
+            "assigned": bound.assigned,
+        }
     assert isinstance(bound, (SmoothSensitivity, Surveyed))
     cap = {"cap": None if bound.cap is None else str(bound.cap)}
     if isinstance(bound, SmoothSensitivity):

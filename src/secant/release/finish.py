@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from secant.accuracy.binding_facts import stays_open
 from secant.accuracy.consistency import NOTHING, Agreement, agree
 from secant.accuracy.display import defined, displayed
 from secant.accuracy.isotonic import Order, running_rows
@@ -103,7 +104,10 @@ def finish(
         traced, names, rows, reported.certain, reported.alone, reported.usual
     )
     ends = [
-        [known if estimated is None else estimated for known, estimated in zip(*both, strict=True)]
+        [
+            known if estimated is None or job.certain else estimated
+            for known, estimated in zip(*both, strict=True)
+        ]
         for both in zip(certain, usual, strict=True)
     ]
     moved = [bool(lineage.columns[c]) for c in traced.outputs]
@@ -190,6 +194,7 @@ def error_of(result: Result, job: ReleasePlan) -> dict[str, object]:
         "noisy": list(result.noisy or (False for _ in result.columns)),
         "leaves_out": leaves_out(job, result.settled, result.agreement),
         **({"undefined": list(result.undefined)} if result.undefined else {}),
+        **({"stays_open": open_} if (open_ := stays_open(job)) else {}),
     }
 
 

@@ -291,9 +291,13 @@ class _Reader:
 def _settled(units: Units, tallies: Mapping[str, Tally], groups: int) -> dict[str, ClippedNoise]:
     """Let every noise choose its limit by how many units add more than each; nothing counts where there is one only."""
     return {
-        c: x.settled(Private(tallies[c].above if c in tallies else []), groups)
+        c: x.settled(Private(_told(tallies[c], x) if c in tallies else []), groups)
         for c, x in units.clipped.items()
     }
+
+
+def _told(tally: Tally, noise: ClippedNoise) -> list[int]:
+    return [*tally.cut, *tally.octaves] if noise.bound.assigned else tally.above
 
 
 def _figures(rows: list[Key], width: int | None) -> Callable[[Key], Figures]:

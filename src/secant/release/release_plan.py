@@ -37,6 +37,8 @@ class ReleasePlan:
     """Table -> the columns that some statement over protected rows reads of it."""
     keys: Mapping[str, Keys | None] = field(default_factory=dict)
     """Release name -> the keys that will be shown, once they are looked up; None where the release will find them."""
+    certain: bool = False
+    """Whether the ends that are told have to hold for every database."""
 
 
 def released_fields(b: CertifiedRelease) -> tuple[n.Field, ...]:

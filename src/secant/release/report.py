@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from secant.accuracy.binding_facts import stays_open
 from secant.accuracy.warnings import Caution
 from secant.noise.calibrate import NoisePlan
 from secant.noise.laws import LEVEL, NormalPart
@@ -157,6 +158,7 @@ def explanation(
         lines += wording.summary(b)
         lines.append(f"  noise at epsilon {float(epsilon):g}{' (assumed)' if assumed else ''}:")
         lines += [f"    {line}" for line in _noise_lines(b, job)]
+    lines += [f"  {line}" for line in stays_open(job)]
     if job.prepared.bounded:
         lines.append("guarantee")
         lines += [

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
+from secant.noise.mechanisms.matching import assignable
 from secant.records import frozen
 from secant.sensitivity.certificate import Tallies
 
@@ -21,7 +22,9 @@ class Tally:
     above: list[int]
     """For each limit how many units add more, or take more away."""
     cut: list[int]
-    """For each limit the sum with what units add cut down to it; nothing where nothing was summed."""
+    """For each limit the sum with what units add cut down to it, or the values that can be assigned; or nothing."""
+    octaves: list[int]
+    """Where values are assigned, how many units have more than none, 1, 2, 4, … of them."""
 
 
 def read_tallies(
@@ -29,6 +32,10 @@ def read_tallies(
 ) -> Mapping[str, Tally]:
     """Sort the rows (measure, bucket, units, sums) by measure; `in_steps` reads a sum of a measure."""
     names = tuple(tallies.limits)
+    if tallies.assigned:
+        ((name, limits),) = tallies.limits.items()
+        pairs = ((_like_itself(unit), _like_itself(value)) for unit, value in rows)
+        return {name: Tally(*assignable(pairs, limits))}
     rows_by_measure: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names}
     for row in rows:
         index, (bucket, units, *sums) = (0, row) if len(names) == 1 else (int(row[0]), row[1:])
@@ -54,4 +61,9 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
         if k:
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
-    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [])
+    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [], [])
+
+
+def _like_itself(value: Any) -> Any:
+    """Give a value that equals itself, as values do in the engine: a NaN does not, in Python."""
+    return value if value == value else ("NaN",)

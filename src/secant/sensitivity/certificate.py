@@ -141,14 +141,19 @@ class Surveyed:
 class Tallies:
     """Units counted in buckets of what they add: every limit is read off from these (truncation.tally)."""
 
-    plan: n.Aggregate
-    """Keys: the place of the measure, if there are several, and the bucket; then the number of units, and the sums."""
+    plan: n.Relation
+    """Keys: the place of the measure, if there are several, and the bucket; then the number of units, and the sums.
+
+    Or each unit with each of its different values, where these are `assigned`.
+    """
     limits: Mapping[str, tuple[int, ...]]
     """Measure column -> the limits between its buckets, ascending, in whole steps; in the order of places."""
     signed: frozenset[str] = frozenset()
     """Measures of which units may also take away: their buckets begin with those below the limits' negatives."""
     sums: bool = False
     """Whether what the units of a bucket add is summed up as well, measure by measure."""
+    assigned: bool = False
+    """Whether each different value counts that can be assigned to a unit that has it (truncation.matching)."""
 
 
 @frozen
@@ -190,6 +195,8 @@ class ClippedContribution:
     """Whether rows without a unit count: each is a unit of its own, and no limit cuts it (truncation.nobody)."""
     within: int | None = None
     """What one unit adds to one group at most, in whole steps; None if only the limit bounds it."""
+    assigned: bool = False
+    """Whether different values are assigned to units that have them (truncation.matching)."""
     octaves: bool = False
     """Whether each limit is twice the one before, so that a tally of units by octave chooses (truncation.octaves)."""
 

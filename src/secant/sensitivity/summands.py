@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.facts.facts import Facts
 from secant.plan.facts.keys import distinguishing_columns
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges
@@ -116,6 +117,21 @@ def whole_range(call: n.Aggregation, step: Fraction) -> Fraction:
 def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:
     """Whether an argument is the id of the one unit that a row belongs to."""
     return isinstance(argument, n.Column) and argument.name in unit_columns(ownerships, owned)
+
+
+def owned_by_one(
+    argument: n.Scalar | None, facts: Facts, ownerships: Ownerships, owned: Ownership
+) -> bool:
+    """Whether a value belongs to one unit if keys hold: the unit's id, or a key that leads to the unit."""
+    if not isinstance(argument, n.Column) or not owned.local:
+        return False
+    for term in owned.terms:
+        table, key = term.via.rsplit(".", 1)
+        if term.column == argument.name and (
+            term.via == ownerships.paths.unit or any(k.columns == (key,) for k in facts.keys(table))
+        ):
+            return True
+    return False
 
 
 def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:

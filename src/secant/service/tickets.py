@@ -47,6 +47,7 @@ class Question:
     delta: Number | None = None
     level: Number = "0.95"
     protection: str | None = None
+    certain: bool = False
 
     def arguments(self) -> dict[str, Any]:
         """Give what `Connection.sql` takes beside the text."""
@@ -54,7 +55,7 @@ class Question:
         return {**chosen, "parameters": self.parameters} if self.parameters else chosen
 
 
-_CHOICES = ("epsilon", "error", "max_error", "attacker", "delta", "level", "protection")
+_CHOICES = ("epsilon", "error", "max_error", "attacker", "delta", "level", "protection", "certain")
 Heard = Callable[[str, dict[str, Any]], object]
 """Called with what happens to a question: `waiting`, `running`, `warning`."""
 
@@ -129,7 +130,7 @@ def _values(question: Question) -> str:
 def options_of(question: Question) -> list[str | None]:
     """Give what was chosen beside the text, as it was written."""
     values = (getattr(question, name) for name in _CHOICES)
-    return [None if value is None else str(value) for value in values]
+    return [None if value is None or value is False else str(value) for value in values]
 
 
 def digest_of(parts: list[str | None]) -> str:

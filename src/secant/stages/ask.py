@@ -16,7 +16,7 @@ from secant.errors import PolicyError, UsageError
 from secant.ledger.amounts import DELTA_UNITS, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.policy.coverage import holding
-from secant.policy.policy import KNOWN_BEFOREHAND, Policy, Protection
+from secant.policy.policy import CERTAIN, KNOWN_BEFOREHAND, Policy, Protection
 from secant.records import frozen
 from secant.sql.parameters import Parameters
 
@@ -44,15 +44,17 @@ class Question:
     analyst: str = ""
     data: str = ""
     """Names the version of the data, for the evidence of the release; empty where nothing tells it."""
+    certain: bool = False
+    """Whether ends are asked for that hold for every database."""
 
     @property
     def planned(self) -> tuple[Protection, ...]:
-        """Give the protections, with limits chosen so that errors are known beforehand where they have to be."""
-        if not self.thorough:
+        """Give the protections, with limits chosen so that errors are known beforehand, or certain, if they must be."""
+        if not (self.thorough or self.certain):
             return self.protections
+        instead = CERTAIN if self.certain else KNOWN_BEFOREHAND
         return tuple(
-            replace(p, truncation=KNOWN_BEFOREHAND.get(p.truncation, p.truncation))
-            for p in self.protections
+            replace(p, truncation=instead.get(p.truncation, p.truncation)) for p in self.protections
         )
 
     @property
@@ -75,6 +77,7 @@ def ask(
     protection: str | None = None,
     analyst: str = "",
     data: str = "",
+    certain: bool = False,
 ) -> Question:
     """Read the text, the numbers and the protections of a question."""
     aim = None
@@ -100,7 +103,18 @@ def ask(
     deltas = deltas_of(held, delta)
     most = None if max_error is None else target_of(max_error, "max_error")
     return Question(
-        text, parameters, amount, target, aim, most, deltas, confidence, held, analyst, data
+        text,
+        parameters,
+        amount,
+        target,
+        aim,
+        most,
+        deltas,
+        confidence,
+        held,
+        analyst,
+        data,
+        certain,
     )
 
 

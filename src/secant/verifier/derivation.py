@@ -47,7 +47,7 @@ MEASURES = {
     "stability.count_units": ("count", True),
 }
 """Rule -> function, and whether it is of different values."""
-LIMITS = ("truncation.clip", "truncation.distinct", "truncation.race")
+LIMITS = ("truncation.clip", "truncation.distinct", "truncation.matching", "truncation.race")
 
 
 @dataclass(slots=True)
@@ -318,6 +318,8 @@ class Derivation:
         if limits != sorted(set(limits)) or limits[0] < 1:
             raise Wrong(f"the limits of {column} are out of order")
         if (self.steps[at]["rule"] == "truncation.race") != bool(bound["race"]):
+            raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
+        if (self.steps[at]["rule"] == "truncation.matching") != bool(bound.get("assigned")):
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         step = Fraction(self.release["measures"][column]["step"])
         statements = {**self.statements, **self._variants()}

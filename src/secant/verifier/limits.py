@@ -15,6 +15,7 @@ from secant.verifier.plans import (
     Node,
     NotKnown,
     Wrong,
+    columns,
     number,
     tables_in_subqueries,
     unsorted,
@@ -38,6 +39,11 @@ def check_cut(
     checked = chosen = False
     used = set()
     for statement, node in statements.items():
+        if node.kind == "Distinct" and bound.get("assigned"):
+            _check_pairs(setting, node)
+            checked = chosen = True
+            used.add(statement)
+            continue
         if node.kind != "Aggregate":
             continue
         if tables_in_subqueries(node) & setting.varying:
@@ -69,6 +75,17 @@ def check_cut(
     if len(limits) > 1 and not chosen and not bound["race"]:
         raise Wrong(f"a limit of {column} is chosen by numbers that no statement computes")
     return used
+
+
+def _check_pairs(setting: Setting, node: Node) -> None:
+    """Each unit with each of its values: without a unit its pairs go, and no others come or go."""
+    if tables_in_subqueries(node) & setting.varying:
+        raise NotKnown("a subquery looks at rows of units")
+    names = [name for name, _ in columns(node)]
+    if len(names) != 2:
+        raise NotKnown("values are told apart by something else than themselves and their unit")
+    if names[0] not in setting.own(node) or not setting.local(node):
+        raise NotKnown("whether values stand beside their own unit is not known here")
 
 
 def most_in_group(setting: Setting, node: Node, call: Node, step: Fraction) -> Fraction:

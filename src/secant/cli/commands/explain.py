@@ -6,6 +6,7 @@ from typing import Annotated
 
 from secant.cli.options import (
     USUAL_LEVEL,
+    Certain,
     Delta,
     Epsilon,
     Json,
@@ -92,6 +93,7 @@ def explain(
     parameter: ParameterValues = None,
     epsilon: Epsilon | None = None,
     error: WantedError = None,
+    certain: Certain = False,
     delta: Delta = None,
     level: Level = None,
     protection: ProtectionName = None,
@@ -116,7 +118,7 @@ def explain(
     of_question = {
         "a question": sql, "--parameter": parameter, "--epsilon": epsilon, "--error": error, "--delta": delta,
         "--level": level, "--protection": protection, "--attacker": attacker, "--plot": plot, "--ranges": ranges,
-        "--components": components, "--smt": smt,
+        "--components": components, "--smt": smt, "--certain": certain,
     }  # fmt: skip
     path = policy_file(policy)
     if rule is not None:
@@ -152,6 +154,7 @@ def explain(
                 parameters=values,
                 epsilon=epsilon,
                 error=error,
+                certain=certain,
                 delta=delta,
                 level=level or USUAL_LEVEL,
                 protection=protection,

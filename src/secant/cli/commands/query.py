@@ -7,6 +7,7 @@ import sys
 from secant.cli.options import (
     USUAL_LEVEL,
     Analyst,
+    Certain,
     Delta,
     Epsilon,
     Guessing,
@@ -34,6 +35,7 @@ def query(
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     max_error: MaxError = None,
+    certain: Certain = False,
     attacker: Guessing = None,
     delta: Delta = None,
     level: Level = None,
@@ -64,6 +66,7 @@ def query(
             epsilon=epsilon,
             error=error,
             max_error=max_error,
+            certain=certain,
             attacker=attacker,
             delta=delta,
             level=level or USUAL_LEVEL,

@@ -28,9 +28,21 @@ from secant.sensitivity.certificate import (
 )
 from secant.sensitivity.interface import Request, refusing
 from secant.sensitivity.stability.rules import owned_by
-from secant.sensitivity.summands import each_row, is_owner, never_negative, one_a_group
-from secant.sensitivity.truncation.clipping import Additions, cut_down, cut_down_to_each, cut_values
-from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once
+from secant.sensitivity.summands import (
+    each_row,
+    is_owner,
+    never_negative,
+    one_a_group,
+    owned_by_one,
+)
+from secant.sensitivity.truncation.clipping import (
+    Additions,
+    cut_down,
+    cut_down_to_each,
+    cut_values,
+    one_row_for_each_value,
+)
+from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once, each_value
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow.
@@ -40,6 +52,9 @@ declared range, so what the limits allow is far above what anybody adds. Not for
 what lies about the middle of the range: there everybody whose values are low adds nearly as much as may be. And not
 where an error has to be known beforehand (`near`).
 """
+FEW, FEW_OWN = 2, 8
+"""Different values up to which a declared limit is taken as it is, for choosing a smaller one costs more than it wins:
+values that are assigned, and values that belong to one unit each, for a tally of who has one or two sees little."""
 FINEST = 16
 """The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
 PARTS = 2**10
@@ -91,15 +106,26 @@ class TruncationAnalysis:
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
             bounds |= _added(additions(*adding), limits, protection.truncation)
+        own = ownerships.of(rows)
+        apart = {
+            c.name
+            for c in calls.values()
+            if c.distinct and owned_by_one(c.argument, request.facts, ownerships, own)
+        }
+        for name in sorted(apart):
+            each = replace(one_row_for_each_value(additions(calls[name])), fine={name: PARTS})
+            bounds |= _added(each, limits, protection.truncation)
         for call in calls.values():
             if call.name not in bounds:
                 bounds[call.name] = _counted(additions(call), limits[call.name])
-        own = ownerships.of(rows)
         bounds = {
             c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
             for c, b in bounds.items()
         }
-        steps = tuple(_limit_step(calls[c], measures[c], x) for c, x in bounds.items())
+        steps = tuple(
+            _limit_step(calls[c], measures[c], x, adds=c in apart or not calls[c].distinct)
+            for c, x in bounds.items()
+        )
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
@@ -163,13 +189,18 @@ def _doubling(limits: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
-    """Count different values, of which each unit brings in a limited number."""
+    """Count different values, of which each unit brings in a limited number: in each group, or assigned to it."""
+    name = a.calls[0].name
+    if not a.keys:
+        matched = each_value(a, limits)
+        contributions = Contributions(None, lambda c: cut_values(a, c), at_once=matched)
+        return ClippedContribution(
+            contributions, limits, partners=(name,), positive=True, nobodys=True, assigned=True
+        )
     contributions = Contributions(
         above_values(a, limits), lambda c: cut_values(a, c), each=a.values
     )
-    return ClippedContribution(
-        contributions, limits, partners=(a.calls[0].name,), positive=True, nobodys=True
-    )
+    return ClippedContribution(contributions, limits, partners=(name,), positive=True, nobodys=True)
 
 
 def _limits(
@@ -179,6 +210,8 @@ def _limits(
     release, protection = request.release, request.protection
     share = expected_share(rows, request.policy, request.count)
     calls = {c.name: c for c in release.exact.aggregations}
+    # Under a limit that nobody declared no end is certain: there it is chosen as ever.
+    sure = protection.truncation == "certain" and not release.undeclared.limits
     fixed = protection.truncation == "fixed"
 
     def keeps(column: str) -> bool:
@@ -201,7 +234,14 @@ def _limits(
         one = _one(call, measure)
         usual = share * _usual_part(call)
         near = protection.truncation in ("auto", "near") and keeps(measure.column)
-        if limit is not None and (fixed or near):
+        summed = _adds(call) or (
+            counts and owned_by_one(call.argument, request.facts, ownerships, owned)
+        )
+        assigned = counts and not summed and not release.exact.keys
+        few = limit is not None and limit <= (FEW_OWN if summed else FEW)
+        if counts and (assigned or summed) and protection.truncation == "auto" and not few:
+            near = False
+        if limit is not None and (fixed or sure or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
             candidates: tuple[int, ...] = (one * limit,)
@@ -209,7 +249,13 @@ def _limits(
             continue
         else:
             tallied = _tallied(protection.truncation, measure.column, release.together)
-            candidates = _candidates(one, limit, 0.0 if tallied and _adds(call) else usual)
+            low = assigned or (tallied and summed)
+            candidates = _candidates(one, limit, 0.0 if low else usual)
+            if assigned:
+                # Each is compared with one that is twice as large at least (truncation.matching).
+                candidates = (
+                    tuple(x for x in candidates if 2 * x <= candidates[-1]) + candidates[-1:]
+                )
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             candidates_of[measure.column] = candidates
     return candidates_of
@@ -217,7 +263,7 @@ def _limits(
 
 def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
     """Whether a tally of units by octave chooses the limit: measures of one quotient are cut down together."""
-    return truncation in ("auto", "chosen") and not any(column in f for f in together)
+    return truncation in ("auto", "chosen", "certain") and not any(column in f for f in together)
 
 
 def _within(
@@ -247,11 +293,17 @@ def _fine(call: n.Aggregation, measure: Measure) -> int:
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
-def _limit_step(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
+def _limit_step(
+    call: n.Aggregation, measure: Measure, bound: ClippedContribution, *, adds: bool
+) -> Step:
     limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     description = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
-    if call.distinct:
+    if bound.assigned:
+        description = f"{measure.words}: as many as can be assigned to units that have them, a limited number to each"
+        value = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+        return Step("truncation.matching", description, value, (), call, limits[-1])
+    if not adds:
         description = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
         value = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
         return Step("truncation.distinct", description, value, (), call, limits[-1])

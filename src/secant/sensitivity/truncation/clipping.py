@@ -190,6 +190,15 @@ def different_values(a: Additions) -> n.Distinct:
     return n.Distinct(n.Project(n.Filter(a.rows, present), items))
 
 
+def one_row_for_each_value(a: Additions) -> Additions:
+    """Count the values of each unit, where a value belongs to one unit: they add up (truncation.distinct)."""
+    (call,) = a.calls
+    values = different_values(a)
+    counted = replace(call, argument=None, distinct=False)
+    keys = tuple(replace(k, expression=column_of(values, k.name)) for k in a.keys)
+    return replace(a, rows=values, keys=keys, calls=(counted,))
+
+
 def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
     """Count different values, of which each unit brings in the first ones only (truncation.distinct)."""
     (call,) = a.calls

@@ -42,6 +42,12 @@ def above_values(a: Additions, limits: tuple[int, ...]) -> Tallies:
     return _by_total(sizes, {call.name: limits}, a.measures)
 
 
+def each_value(a: Additions, limits: tuple[int, ...]) -> Tallies:
+    """Without keys, give each unit with each of its different values: which to count is found outside of the engine."""
+    (call,) = a.calls
+    return Tallies(a.values, {call.name: limits}, assigned=True)
+
+
 def _by_total(sizes: n.Relation, limits: Limits, measures: Mapping[str, Measure]) -> Tallies:
     columns = columns_of(sizes)
     buckets = [

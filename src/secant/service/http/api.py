@@ -63,6 +63,7 @@ def question_of(question: Asked) -> Question:
         delta=question.delta,
         level=question.level,
         protection=question.protection,
+        certain=question.certain,
     )
 
 

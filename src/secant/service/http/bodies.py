@@ -42,6 +42,9 @@ class Asked(_Body):
     max_error: Amount = Field(
         default=None, description="Refuse to spend where the error would be larger."
     )
+    certain: bool = Field(
+        default=False, description="Whether ends have to hold for every database."
+    )
     attacker: str | None = Field(
         default=None, max_length=10_000, description="Refuse to spend where more could be guessed."
     )

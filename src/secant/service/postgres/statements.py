@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from secant.records import frozen
 from secant.service.asking import Question
@@ -275,7 +276,8 @@ ASK_SETTINGS = "SELECT " + ", ".join(f"current_setting('secant.{name}', true)" f
 def question_of(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
     """Give the question of a text, with what was chosen for it."""
     own = {n: v for n in _OF_QUESTION if (v := chosen.get(n)) is not None}
-    return Question(text, parameters=values, **own)
+    choices: dict[str, Any] = own
+    return Question(text, parameters=values, **choices)
 
 
 # ── what a session keeps of questions that are prepared or bound, and how much of it ───────────────
