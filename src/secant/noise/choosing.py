@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.errors import Refused
+from secant.noise.centered import NEARING, PLACING, CenterToChoose
 from secant.noise.laws import NormalPart, Plain, choose_normal
 from secant.noise.limited import ClippedNoise, LimitToChoose, LimitToTally, RaceNoise
 from secant.noise.measure_noise import (
@@ -104,6 +105,13 @@ def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
         return ClippedNoise(share, LaplaceShare(share), bound, largest)
     if bound.race:
         return RaceNoise(share, bound)
+    if bound.centering is not None:
+        placing, nearing = share * PLACING, share * NEARING
+        rest = share - placing - nearing
+        noising = rest * (1 - TALLYING)
+        choosing = share - noising
+        lawful = LaplaceShare(noising)
+        return CenterToChoose(share, lawful, bound, largest, choosing, placing, nearing)
     if bound.octaves:
         choosing = share * TALLYING
         return LimitToTally(share, LaplaceShare(share - choosing), bound, largest, choosing)
