@@ -120,15 +120,14 @@ class CenteredLimit(TalliedLimit):
         fine = self.fine
         rows = others[self.divisor]
         return [
-            x + (2 * self.center * n + fine) // (2 * fine)
-            for x, n in zip(drawn, rows, strict=True)
+            x + (2 * self.center * n + fine) // (2 * fine) for x, n in zip(drawn, rows, strict=True)
         ]
 
     def number(self, step: Fraction, left_out: Span) -> NoisyNumber:
         """Know that the number is made of the count's, besides its own noise."""
         about = self.divisor, float(self.center * step / self.fine)
         # Rounded to whole steps once more when it is put together.
-        return replace(super(CenteredLimit, self).number(step, left_out), about=about)
+        return replace(TalliedLimit.number(self, step, left_out), about=about)
 
     def left_out(self, units: int, step: Fraction) -> Span:
         """Give what so many units may have had cut off: a row lies about the center within the whole range."""

@@ -105,7 +105,9 @@ def _about_centers(
     centering = noise.centering
     points = points_around(centering, centering.anchor)
     whole, grouped = centering.whole(centering.anchor), noise.bound.contributions
-    statements: dict[str, n.Relation] = {numbered(f"{name} places", index): centering.placed(points)}
+    statements: dict[str, n.Relation] = {
+        numbered(f"{name} places", index): centering.placed(points)
+    }
     if whole.at_once is not None:
         statements[numbered(f"{name} about", index)] = whole.at_once.plan
     if grouped.above is not None:

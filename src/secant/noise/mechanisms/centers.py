@@ -14,14 +14,19 @@ from secant.noise.secrecy import Private, unseal
 from secant.sensitivity.bounds import GlobalBound
 
 MIDDLE = Fraction(1, 2)
+"""The part of the units that lies to the left of what is looked for."""
+MOVES = Fraction(1, 2)
+"""How far one unit moves the distance of a cell."""
 
 
 def choose_cell(
     cells: int, units: Private[Mapping[int, int]] | Mapping[int, int], epsilon: Fraction
 ) -> int:
     """Give the index of a cell; one unit more or less moves the distance of every cell by half at most."""
-    choice = ExponentialNoise().calibrate(GlobalBound(MIDDLE, "linf"), epsilon=epsilon)
-    return choice.draw_point([Stretch(first, count, -far) for first, count, far in _far(cells, units)])
+    choice = ExponentialNoise().calibrate(GlobalBound(MOVES, "linf"), epsilon=epsilon)
+    return choice.draw_point(
+        [Stretch(first, count, -far) for first, count, far in _far(cells, units)]
+    )
 
 
 def _far(

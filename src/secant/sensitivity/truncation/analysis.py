@@ -276,7 +276,9 @@ def _limit_step(call: n.Aggregation, measure: Measure, bound: ClippedContributio
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     if bound.centering is not None:
         words = f"{measure.words}: what a unit adds beyond a center times its rows is cut down to a limit"
-        value = f"center and limit are chosen privately, limits from {len(limits)}, {least} to {most}"
+        value = (
+            f"center and limit are chosen privately, limits from {len(limits)}, {least} to {most}"
+        )
         return Step("truncation.center", words, value, (), call, limits[-1])
     description = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
     if call.distinct:

@@ -54,10 +54,32 @@ def divisors(release: MeasuredAggregate, limit: int | None) -> dict[str, str]:
             continue
         if not all(_fits(calls[c], measures[c], limit) for c in sums):
             continue
+        if limit is not None and any(_written(release, calls[c]) for c in sums):
+            continue
         used = [columns_in(item.expression) for item in release.finish.items]
         if all(counts[0] in columns for c in sums for columns in used if c in columns):
             found |= dict.fromkeys(sums, counts[0])
     return found
+
+
+def _written(release: MeasuredAggregate, call: n.Aggregation) -> bool:
+    """Whether the question itself writes the values, such as 0 and 1: they fill their range, wherever a center lies."""
+    names = columns_in(call)
+    return any(
+        _only_literals(item.expression)
+        for node in n.walk(release.exact)
+        if isinstance(node, n.Project)
+        for item in node.items
+        if item.name in names
+    )
+
+
+def _only_literals(value: n.Scalar) -> bool:
+    if isinstance(value, n.Case):
+        return all(_only_literals(x) for x in (*(b.value for b in value.branches), value.default))
+    if isinstance(value, (n.Cast, n.Attempt)):
+        return _only_literals(value.operand)
+    return isinstance(value, n.Literal)
 
 
 def shift_of(call: n.Aggregation) -> Fraction | None:
@@ -224,4 +246,3 @@ class _Sums:
     def _amount(self, parts: int) -> Fraction:
         """Give parts of a step in the unit that the statement adds up in."""
         return parts * self.scale / self.fine
-
