@@ -1,8 +1,8 @@
 """Sums about a center: units counted by their own average, and what they add beyond a center cut down to a limit.
 
-In: the statements of a release. Out: nothing, or Wrong, or NotKnown. About another center only a constant differs, so one
-statement of each kind is checked. What a unit adds beyond a center may be rounded in any way: it is the unit's own. But
-it must be counted once, and be whole where it is cut down. Amounts are in parts of a step.
+In: the statements of a release. Out: nothing, or Wrong, or NotKnown. About another center only a constant differs, so
+one statement of each kind is checked. What a unit adds beyond a center may be rounded in any way: it is the unit's own.
+But it must be counted once, and be whole where it is cut down. Amounts are in parts of a step.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def papers(request, tmp_path_factory):
 def judged(papers, change):
     """Verify papers as if they had been written otherwise in the first place."""
     record, bodies = papers
-    altered = {k: json.loads(text) for k, text in bodies.items()}
+    altered = {k: json.loads(text or "null") for k, text in bodies.items()}
     change(altered)
     bodies = {k: json.dumps(d, sort_keys=True, separators=(",", ":")) for k, d in altered.items()}
     digests = {k: sha256(text.encode()).hexdigest() for k, text in bodies.items()}
