@@ -126,8 +126,14 @@ class CenteredLimit(TalliedLimit):
     def number(self, step: Fraction, left_out: Span) -> NoisyNumber:
         """Know that the number is made of the count's, besides its own noise."""
         about = self.divisor, float(self.center * step / self.fine)
-        # Rounded to whole steps once more when it is put together.
-        return replace(TalliedLimit.number(self, step, left_out), about=about)
+        number = TalliedLimit.number(self, step, left_out)
+
+        def error(level: Fraction) -> float | None:
+            # Rounded to whole steps once more when it is put together.
+            own = number.error(level)
+            return None if own is None else own + float(step / 2)
+
+        return replace(number, error=error, about=about)
 
     def left_out(self, units: int, step: Fraction) -> Span:
         """Give what so many units may have had cut off: a row lies about the center within the whole range."""
