@@ -48,6 +48,8 @@ PARTS = 2**10
 """Cut-down numbers are rounded toward zero, unit by unit and group by group: this part of a row may be lost of each."""
 WIDEST = 2**62
 """Limits fit into the engine's integers."""
+MANY = 8
+"""Rows of a unit that limits must allow for an average to be measured about a center, which takes epsilon to choose."""
 
 
 class TruncationAnalysis:
@@ -228,13 +230,14 @@ def _limits(
 
 
 def _divided(request: Request, limit: int | None) -> dict[str, str]:
-    """Give the sums that are measured about a center, each with its count: those of averages of units' several rows.
+    """Give the sums that are measured about a center, each with its count: those of averages of units' many rows.
 
-    Of one row for each unit, all that a center could save is what the declared range is too wide.
+    Of few rows for each unit, all that a center could save is what the declared range is too wide.
     """
     release = request.release
     known = all(isinstance(d, (Listed, Looked)) for d in release.domains)
-    if limit == 1 or request.protection.truncation not in ("auto", "chosen") or not known:
+    few = limit is not None and limit < MANY
+    if few or request.protection.truncation not in ("auto", "chosen") or not known:
         return {}
     return divisors(release, limit)
 
