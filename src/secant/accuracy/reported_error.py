@@ -197,7 +197,9 @@ class _Reported:
 
     def _usually(self, law: NoisyNumber, m: Measure) -> NoisyNumber:
         """Put in what a limit usually cuts off; of several groups, each has its share of it."""
-        noise, total = self.settled[m.column], self.closed.totals.get(m.column)
+        noise = self.settled[m.column]
+        # What lies beyond a center is cut off groups that have more rows, whatever the sums are.
+        total = self.closed.totals.get(m.column if law.about is None else law.about[0])
         level = self.job.level
         error = law.error(level) or 0.0
 
@@ -221,10 +223,18 @@ class _Reported:
         return pieces_of(self.scalar, self._numbers(dict.fromkeys(self.noise, 0.0)), {})
 
     def _numbers(self, values: Mapping[str, float]) -> dict[str, NoisyNumber]:
-        return {
-            symbol: replace(self.laws[d.column], sign=d.sign, measure=d.column).at(values[symbol])
-            for symbol, d in self.noise.items()
-        }
+        symbols = {(d.release, d.row, d.column): symbol for symbol, d in self.noise.items()}
+        numbers = {}
+        for symbol, d in self.noise.items():
+            law = replace(self.laws[d.column], sign=d.sign, measure=d.column)
+            if law.about is None:
+                numbers[symbol] = law.at(values[symbol])
+                continue
+            other = symbols.get((d.release, d.row, law.about[0]), "")
+            rows = values.get(other, math.inf)
+            located = replace(law, about=(other, law.about[1]))
+            numbers[symbol] = replace(located.at(rows), value=values[symbol])
+        return numbers
 
     def _in_place(self, row: Mapping[str, object], level: Fraction, pieces: Pieces) -> Span | None:
         values = {c: number_of(row.get(c)) for c in self.noise}

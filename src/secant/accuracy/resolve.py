@@ -112,8 +112,11 @@ class Resolver:
                 value = number_of(row.get(symbol.name))
                 if value is None:
                     raise Unresolved
-                drawn_noise = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
-                self.noisy[name] = drawn_noise.at(value)
+                law = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
+                if law.about is not None:
+                    other = f"{law.about[0]} of row {row.get(drawn.row)}"
+                    law = replace(law, about=(other, law.about[1]), estimate=None)
+                self.noisy[name] = law.at(value)
         return n.Column(name, symbol.type)
 
     def _agreed(self, agreed: Agreed, sign: int) -> Affine:

@@ -20,11 +20,15 @@ from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.certificate import Certificate, is_still
+from secant.sensitivity.certificate import Certificate, ClippedContribution, is_still
 
 GRAIN = (
     2**40
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
+
+BESIDE = 1 / 20
+"""What of its weight a count has that a sum about a center is divided by: what is left of the sum is small, and so is
+what the count's error makes of it."""
 
 
 @frozen
@@ -107,7 +111,11 @@ def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[
     """Share epsilon among what moves; what no protection moves is public, and needs none."""
     weights: dict[str, float] = {}
     for b in bounded:
-        weight_of = {m.column: m.weight for m in b.release.measures}
+        counts = divisors_of(b)
+        weight_of = {
+            m.column: m.weight - m.divides * (1 - BESIDE) if m.column in counts else m.weight
+            for m in b.release.measures
+        }
         weight_of |= {r.column: r.weight for r in b.release.ranked}
         for column, weight in weight_of.items():
             bounds = [c.bounds.get(column) for c in b.certificates]
@@ -115,6 +123,16 @@ def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[
             weights[column] = 0.0 if still else weight ** (1 / 3)
     total = sum(weights.values()) or 1.0
     return {c: epsilon * int(GRAIN * weight / total) / GRAIN for c, weight in weights.items()}
+
+
+def divisors_of(b: CertifiedRelease) -> set[str]:
+    """Give the counts of averages that are measured about a center: they need not be known well."""
+    return {
+        bound.centering.divisor
+        for c in b.certificates
+        for bound in c.bounds.values()
+        if isinstance(bound, ClippedContribution) and bound.centering is not None
+    }
 
 
 def _rank_bound(certificate: Certificate, column: str) -> Fraction:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from secant.errors import Refused
 from secant.noise.assigned import LimitToAssign
+from secant.noise.centered import NEARING, PLACING, CenterToChoose
 from secant.noise.laws import NormalPart, Plain, choose_normal
 from secant.noise.limited import ClippedNoise, LimitToChoose, LimitToTally, RaceNoise
 from secant.noise.measure_noise import (
@@ -110,6 +111,13 @@ def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
     if bound.assigned:
         choosing = share * ASSIGNING
         return LimitToAssign(share, LaplaceShare(share - choosing), bound, largest, choosing)
+    if bound.centering is not None:
+        placing, nearing = share * PLACING, share * NEARING
+        rest = share - placing - nearing
+        noising = rest * (1 - TALLYING)
+        choosing = share - noising
+        lawful = LaplaceShare(noising)
+        return CenterToChoose(share, lawful, bound, largest, choosing, placing, nearing)
     if bound.octaves:
         choosing = share * TALLYING
         return LimitToTally(share, LaplaceShare(share - choosing), bound, largest, choosing)

@@ -61,16 +61,20 @@ class NoisyNumber:
     joint: tuple[Joint, Any] | None = None
     """Where numbers are made of the same noises: what knows the law of their sums, and which of them it is."""
 
+    about: tuple[str, float] | None = None
+    """Where the number is another one times a center, and beyond that what the noise is on: which, and the center."""
     estimate: Callable[[float], tuple[float, Span]] | None = None
     """Where what was left out is estimated: how much of it a number of this size usually lacks, and how far from that
     the truth may be, down and up."""
+    lacked: float = 0.0
+    """What of the value is such an estimate."""
 
     def at(self, value: float) -> NoisyNumber:
         """Give the same noise about another number."""
         if self.estimate is None:
             return replace(self, value=value)
         middle, part = self.estimate(value)
-        return replace(self, value=value + middle, part=part)
+        return replace(self, value=value + middle, part=part, lacked=middle)
 
 
 @frozen
@@ -169,7 +173,7 @@ def affine_of(
         if isinstance(value := row.get(scalar.name), Affine):
             return value
         if scalar.name in noisy:
-            return Affine(0.0, {scalar.name: 1.0})
+            return _named(scalar.name, noisy)
         number = number_of(row.get(scalar.name))
         return None if number is None else Affine(number, {})
     if isinstance(scalar, n.Literal):
@@ -198,6 +202,15 @@ def affine_of(
     return None
 
 
+def _named(name: str, noisy: Noisy) -> Affine | None:
+    """Read a number; one that lies about another (`about`) is so much of that, and what lies beyond."""
+    about = noisy[name].about
+    if about is None:
+        return Affine(0.0, {name: 1.0})
+    other, center = about
+    return Affine(0.0, {name: 1.0, other: center}) if other in noisy else None
+
+
 def _one_sided(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine | None:
     """Read greatest(x, 0) of a number that is truly not below zero, least(x, 0) of one that is not above.
 
@@ -219,7 +232,9 @@ def _one_sided(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine
     if sign != (1 if above else -1):
         return None
     most = 1.0 if below and above and whole else 0.0
-    form = affine or Affine(0.0, {number.name: 1.0})
+    form = affine or _named(number.name, noisy)
+    if form is None:
+        return None
     return form if (limit <= most if above else limit >= 0) else None
 
 
@@ -259,7 +274,24 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
             # Two independent errors that hold usually: rarely are both large, and to the same side.
             return center - math.hypot(error, low), center + math.hypot(error, high)
         return center - error + low, center + error + high
-    above, below = piece.above, piece.below
+    above, below, known = piece.above, piece.below, 0.0
+    if any(noisy[c].about is not None for c in above.weights):
+        above, known = _beyond(above, below)
+    ends = _quotient_ends(above, below, noisy, level)
+    return None if ends is None else (ends[0] + known, ends[1] + known)
+
+
+def _beyond(above: Affine, below: Affine) -> tuple[Affine, float]:
+    """Take off what the divisor itself makes up: A / B = t + (A - t B) / B."""
+    if len(below.weights) != 1:
+        return above, 0.0
+    ((count, weight),) = below.weights.items()
+    times = above.weights.get(count, 0.0) / weight
+    remaining = {c: w for c, w in above.weights.items() if c != count}
+    return Affine(above.constant - times * below.constant, remaining), times
+
+
+def _quotient_ends(above: Affine, below: Affine, noisy: Noisy, level: Fraction) -> Span | None:
     many = len({*above.weights, *below.weights}) > MOST_INVERTED
     if many or any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
         half = 1 - (1 - level) / 2
@@ -311,7 +343,16 @@ def _divided(a: Span | None, b: Span | None) -> Span | None:
 
 
 def _value(a: Affine, noisy: Noisy) -> float:
-    return a.constant + sum(w * noisy[c].value for c, w in a.weights.items())
+    return a.constant + sum(w * _own(c, noisy) for c, w in a.weights.items())
+
+
+def _own(name: str, noisy: Noisy) -> float:
+    """Give a number less what it is of another one."""
+    one = noisy[name]
+    if one.about is None:
+        return one.value
+    other, center = one.about
+    return one.value - center * (noisy[other].value - noisy[other].lacked)
 
 
 def _steps(a: Affine, noisy: Noisy) -> float:

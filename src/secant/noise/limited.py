@@ -217,6 +217,10 @@ class LimitToTally(LimitToChoose):
     besides: ClassVar[str] = (
         "besides what is cut off above the limit, which the usual error that comes with the answer estimates"
     )
+    @property
+    def tallying(self) -> Fraction:
+        """What of epsilon the tally takes."""
+        return self.choosing
 
     def at(self, limit: int, groups: int) -> ChosenLimit:
         """Give the noise with a limit chosen, as wide as it is after a second look."""
@@ -226,7 +230,7 @@ class LimitToTally(LimitToChoose):
     def settled(self, above: Private[list[int]], groups: int) -> ClippedNoise:
         """Take the tally, count once more where a few units seem to add far more than all others, and choose."""
         limits = self.bound.limits
-        tally = take_tally(limits, above, self.choosing)
+        tally = take_tally(limits, above, self.tallying)
         share = self.share
         edge, last = to_look_at_again(tally), last_seen(tally, strict=True)
         if edge is None and last is not None:

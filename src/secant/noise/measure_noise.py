@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -56,6 +57,10 @@ class Noise(ABC):
     @abstractmethod
     def draw(self, values: Private[Any]) -> list[int]:
         """Put noise on what was read, group by group."""
+
+    def shown(self, drawn: list[int], others: Mapping[str, list[int]]) -> list[int]:
+        """Give the measure, once the other measures of the release are drawn as well."""
+        return drawn
 
     def cost(self, certificate: Certificate, column: str) -> Cost:
         """Give what the noise of a measure costs a protection that it moves under."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from secant.noise.centered import points_around
 from secant.noise.ranked import statement_of
 from secant.plan import nodes as n
 from secant.plan.rewrites.enforce import MeasuredAggregate
@@ -17,6 +18,7 @@ from secant.sensitivity.certificate import Contributions, Survey
 from secant.sensitivity.derivative.statement import Instrument, Motion, instrument
 
 if TYPE_CHECKING:
+    from secant.noise.centered import CenterToChoose
     from secant.noise.limited import ClippedNoise, RaceNoise
     from secant.noise.measure_noise import Noise
     from secant.noise.smooth import CurveNoise, SurveyNoise
@@ -42,6 +44,8 @@ class Reading:
     curves: dict[str, CurveNoise] = field(default_factory=dict)
     surveyed: dict[str, SurveyNoise] = field(default_factory=dict)
     units: dict[int, Units] = field(default_factory=dict)
+    centered: dict[str, CenterToChoose] = field(default_factory=dict)
+    """Sums that are measured about a center."""
     instrument: Instrument = field(default_factory=lambda: Instrument((), {}))
     """The statements for exact measures and the parts of curves, and where each part stands."""
 
@@ -59,7 +63,7 @@ class Reading:
     def together(self) -> n.Relation | None:
         """Give the one statement that has all measures and all figures; None if they are asked for one by one."""
         surveys, calls = self.surveys, [c.name for c in self.release.exact.aggregations]
-        if len(surveys) != 1 or self.curves or self.units or self.release.ranked:
+        if len(surveys) != 1 or self.curves or self.units or self.centered or self.release.ranked:
             return None
         if self.exact != calls or list(self.surveyed) != calls:
             return None
@@ -87,9 +91,30 @@ class Reading:
             if units.racing and contributions.raced is not None:
                 limits = {c: x.bound.limits for c, x in units.racing.items()}
                 statements[numbered(f"{name} race", index)] = contributions.raced(limits)
+        for index, (column, noise) in enumerate(self.centered.items()):
+            statements |= _about_centers(name, index, column, noise)
         for index, relation in enumerate(self.instrument.statements):
             statements[numbered(name, index)] = relation
         return statements
+
+
+def _about_centers(
+    name: str, index: int, column: str, noise: CenterToChoose
+) -> dict[str, n.Relation]:
+    """Give what is asked for one sum: as it is about the first point; about another one a constant differs."""
+    centering = noise.centering
+    points = points_around(centering, centering.anchor)
+    whole, grouped = centering.whole(centering.anchor), noise.bound.contributions
+    statements: dict[str, n.Relation] = {
+        numbered(f"{name} places", index): centering.placed(points)
+    }
+    if whole.at_once is not None:
+        statements[numbered(f"{name} about", index)] = whole.at_once.plan
+    if grouped.above is not None:
+        statements[numbered(f"{name} above about", index)] = grouped.above.plan
+        largest = {column: noise.bound.limits[-1]}
+        statements[numbered(f"{name} cut about", index)] = grouped.clipped(largest)
+    return statements
 
 
 def reading_of(release: MeasuredAggregate, noise: Mapping[str, Noise]) -> Reading:

@@ -70,12 +70,15 @@ def _released(
         groups = unmoved(figures.keys)  # rows stay under every protection, so their keys are public
     elif groups is None:
         places, groups, start = _choose(b, job, figures)
-    columns: list[list[object]] = []
+    numbers = {**figures.drawn, **start}
     for measure in b.release.measures:
-        noisy = start.get(measure.column)
-        if noisy is None:
-            noisy = figures.noise[measure.column].draw(_at(figures.values[measure.column], places))
-        columns.append([value_of(m, measure) for m in noisy])
+        if measure.column not in numbers:
+            values = _at(figures.values[measure.column], places)
+            numbers[measure.column] = figures.noise[measure.column].draw(values)
+    columns: list[list[object]] = [
+        [value_of(x, m) for x in figures.noise[m.column].shown(numbers[m.column], numbers)]
+        for m in b.release.measures
+    ]
     for ranked in b.release.ranked:
         cells = _at(figures.cells[ranked.column], places)
         columns.append(drawn(ranked, job.noise.ranks[ranked.column], cells))

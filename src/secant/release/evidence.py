@@ -252,13 +252,10 @@ def _bound(bound: Move, writer: Writer) -> dict[str, Any]:
     if isinstance(bound, ClippedContribution):
         within = None if bound.within is None else str(bound.within)
         sizes = {"limits": list(bound.limits), "fine": bound.fine, "within": within}
-        return {
-            "kind": "limits",
-            **sizes,
-            "partners": list(bound.partners),
-            "race": bound.race,
-            "assigned": bound.assigned,
-        }
+        sizes |= {"partners": list(bound.partners), "race": bound.race, "assigned": bound.assigned}
+        if bound.centering is not None:
+            sizes["centered"] = True
+        return {"kind": "limits", **sizes}
     assert isinstance(bound, (SmoothSensitivity, Surveyed))
     cap = {"cap": None if bound.cap is None else str(bound.cap)}
     if isinstance(bound, SmoothSensitivity):

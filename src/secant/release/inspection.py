@@ -95,12 +95,16 @@ def unnoised(
     for b in job.prepared.bounded:
         private_values = measured(b, job, keys[b.release.name], stage(session, tables))
         columns: list[list[object]] = []
+        exact = {
+            c: private_values.noise[c].unnoised(unseal(values))
+            for c, values in private_values.values.items()
+        }
         for m in b.release.measures:
             settled, content = (
                 private_values.noise[m.column],
                 unseal(private_values.values[m.column]),
             )
-            columns.append([value_of(w, m) for w in settled.unnoised(content)])
+            columns.append([value_of(w, m) for w in settled.shown(exact[m.column], exact)])
             noise[m.column] = settled.seen(content)
             seen[m.column] = Seen(
                 [x * m.step for x in settled.sensitivities(content)],

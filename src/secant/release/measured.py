@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any
 from secant.engines.backend import Session
 from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
+from secant.noise.centered import CenteredLimit, CenterToChoose
 from secant.noise.limited import ClippedNoise
 from secant.noise.measure_noise import Noise
 from secant.noise.query_plan import Reading, Units, numbered, survey_name
@@ -30,10 +31,11 @@ from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.records import frozen
+from secant.release.centered import center_of, read_about
 from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.tallies import Tally, read_tallies
 from secant.sensitivity.bound import CertifiedRelease
-from secant.sensitivity.certificate import Contributions, Figures, Survey, Tallies
+from secant.sensitivity.certificate import Figures, Survey, Tallies
 from secant.sensitivity.residual.answers import ANSWER
 
 Key = tuple[object, ...]
@@ -55,6 +57,8 @@ class PrivateValues:
     """Column of an order statistic -> the counted cells of each group."""
     noise: Mapping[str, Noise]
     """Measure column -> its noise, with the limit that was chosen. Public."""
+    drawn: Mapping[str, list[int]]
+    """Measure column -> noisy numbers, where others were read by them. Public."""
 
 
 def measured(
@@ -72,6 +76,8 @@ class _Reader:
     job: ReleasePlan
     reading: Reading
     session: Session
+    kept: dict[int, Callable[[n.Relation], str]] = field(default_factory=dict)
+    """How plans are written that begin with a relation that is kept in a table of its own."""
 
     @property
     def name(self) -> str:
@@ -108,11 +114,18 @@ class _Reader:
             noise |= settled
             values |= chosen
             values |= self._raced(index, units, places)
+        drawn: dict[str, list[int]] = {}
+        for column, centered in self.reading.centered.items():
+            divisor = centered.centering.divisor
+            if divisor not in drawn:
+                drawn[divisor] = noise[divisor].draw(Private(values[divisor]))
+            noise[column], values[column] = self._about_center(centered, places, drawn[divisor])
         return PrivateValues(
             Private(shown),
             {c: Private(value) for c, value in values.items()},
             {c: Private(cells) for c, cells in self._cells(places).items()},
             noise,
+            drawn,
         )
 
     def _tables(self) -> tuple[list[Rows], Figures | None]:
@@ -213,15 +226,20 @@ class _Reader:
         if not units.clipped:
             return {}, {}
         if contributions.at_once is not None:
-            statement = self.job.statements[numbered(f"{self.name} units", index)]
-            tallies = self._tallies(contributions.at_once, statement)
+            tallies = self._tallies(
+                contributions.at_once,
+                self._beginning_with(contributions.each)(contributions.at_once.plan)
+                if self.reading.centered
+                else self.job.statements[numbered(f"{self.name} units", index)],
+            )
             settled = _settled(units, tallies, groups)
             values = {}
             for c, x in settled.items():
                 value = tallies[c].cut[contributions.at_once.limits[c].index(x.limit)]
                 values[c] = [x.bound.fine * value] * len(places)
             return settled, values
-        print_plan = self._beginning_with(contributions)
+        several = contributions.above is not None or bool(self.reading.centered)
+        print_plan = self._beginning_with(contributions.each if several else None)
         tallies = {}
         if contributions.above is not None:
             tallies = self._tallies(contributions.above, print_plan(contributions.above.plan))
@@ -233,12 +251,28 @@ class _Reader:
             for i, call in enumerate(plan.aggregations)
         }
 
-    def _beginning_with(self, contributions: Contributions) -> Callable[[n.Relation], str]:
+    def _about_center(
+        self, noise: CenterToChoose, places: list[Key], rows: list[int]
+    ) -> tuple[CenteredLimit, list[int]]:
+        """Choose a center by noisy numbers of rows, and measure what units add beyond it."""
+        print_plan = self._beginning_with(noise.bound.contributions.each)
+
+        def run(plan: n.Relation) -> list[tuple[Any, ...]]:
+            return self.session.rows(print_plan(plan))
+
+        center = center_of(noise, sum(rows), run)
+        settled, found = read_about(noise, center, len(rows), run)
+        parts = {comparable(row[:-1]): int(row[-1] or 0) for row in found}
+        return settled, [parts.get(key, 0) for key in places]
+
+    def _beginning_with(self, each: n.Relation | None) -> Callable[[n.Relation], str]:
         """Give how plans are written that begin with what each unit adds: that is added up once, if two of them do."""
-        session, each = self.session, contributions.each
+        session = self.session
         print_plan = partial(lower, dialect=session.dialect)
-        if contributions.above is None or each is None:
+        if each is None:
             return print_plan
+        if id(each) in self.kept:
+            return self.kept[id(each)]
         fields = fields_of(each)
         if any(f.type.kind in session.dialect.shown for f in fields):
             return (
@@ -250,7 +284,10 @@ class _Reader:
         table_rows = n.Released(
             table, fields
         )  # printed like one, column by column; unlike one it is private
-        return lambda plan: print_plan(transform(plan, lambda x: table_rows if x is each else x))
+        self.kept[id(each)] = lambda plan: print_plan(
+            transform(plan, lambda x: table_rows if x is each else x)
+        )
+        return self.kept[id(each)]
 
     def _tallies(self, tallies: Tallies, statement: str) -> Mapping[str, Tally]:
         """Run a statement that counts units bucket by bucket."""

@@ -173,6 +173,28 @@ class Contributions:
 
 
 @frozen
+class Centering:
+    """How a sum that is divided by a count is measured about a center that is chosen privately (truncation.center).
+
+    Amounts are in parts of a whole step.
+    """
+
+    divisor: str
+    """Measure column of the count."""
+    low: int
+    high: int
+    """Between what one row adds to the sum."""
+    anchor: int
+    """What one row adds whose value is nearest to zero."""
+    placed: Callable[[tuple[int, ...]], n.Aggregate]
+    """For ascending points, how many units have their own average between which of them. Private."""
+    about: Callable[[int], Contributions]
+    """For a center, what each unit adds beyond that center times its rows, group by group."""
+    whole: Callable[[int], Contributions]
+    """The same, all groups together."""
+
+
+@frozen
 class ClippedContribution:
     """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately.
 
@@ -199,6 +221,8 @@ class ClippedContribution:
     """Whether different values are assigned to units that have them (truncation.matching)."""
     octaves: bool = False
     """Whether each limit is twice the one before, so that a tally of units by octave chooses (truncation.octaves)."""
+    centering: Centering | None = None
+    """Where what units add is cut down beyond a center that is chosen privately (truncation.center)."""
 
     def squared(self, limit: int) -> Fraction:
         """Bound the squared length of the move of the measure, cut down to a limit (truncation.length)."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from secant.verifier.centers import check_centered
 from secant.verifier.limits import check_cut, most_in_group
 from secant.verifier.measures import (
     change_of_measure,
@@ -47,7 +48,9 @@ MEASURES = {
     "stability.count_units": ("count", True),
 }
 """Rule -> function, and whether it is of different values."""
-LIMITS = ("truncation.clip", "truncation.distinct", "truncation.matching", "truncation.race")
+LIMITS = (
+    "truncation.clip", "truncation.distinct", "truncation.matching", "truncation.race", "truncation.center",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -321,8 +324,14 @@ class Derivation:
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         if (self.steps[at]["rule"] == "truncation.matching") != bool(bound.get("assigned")):
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
-        step = Fraction(self.release["measures"][column]["step"])
         statements = {**self.statements, **self._variants()}
+        centered = bool(bound.get("centered"))
+        if (self.steps[at]["rule"] == "truncation.center") != centered:
+            raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
+        if centered:
+            self.used |= check_centered(self.setting, statements, column, bound)
+            return
+        step = Fraction(self.release["measures"][column]["step"])
         self.used |= check_cut(self.setting, statements, column, bound, step)
 
     def _variants(self) -> dict[str, Node]:

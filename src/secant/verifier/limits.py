@@ -154,14 +154,14 @@ def _projected(setting: Setting, rows: Node, value: Node, step: Fraction, fine: 
             raise NotKnown("whether a unit has one row is not known here")
         if value.kind == "Case" and value.several("branches")[0].one("condition").kind != "IsNull":
             (unit,) = rows.several("keys")
-            return _scaled(rows, None, str(unit.held("name")), value, step, fine)
+            return scaled(rows, None, str(unit.held("name")), value, step, fine)
         inner = value if fine == 1 else _part(value, fine)
         return _clamped(setting, rows, inner, step)
     if rows.kind != "Join" or rows.held("kind") not in ("inner", "left"):
         raise NotKnown("a statement of another shape is not known here")
     each, sizes = unsorted(rows.one("left")), unsorted(rows.one("right"))
-    owner = _check_totals(setting, rows, each, sizes)
-    return _scaled(each, sizes, owner, value, step, fine)
+    owner = check_totals(setting, rows, each, sizes)
+    return scaled(each, sizes, owner, value, step, fine)
 
 
 def _part(value: Node, fine: int) -> Node:
@@ -170,10 +170,10 @@ def _part(value: Node, fine: int) -> Node:
     return value.one("left")
 
 
-def _check_totals(setting: Setting, join: Node, each: Node, sizes: Node) -> str:
+def check_totals(setting: Setting, join: Node, each: Node, sizes: Node) -> str:
     """Check that each row meets the totals of its own unit; give the column of the unit."""
     if (
-        each.kind != "Aggregate"
+        each.kind not in ("Aggregate", "Project")
         or sizes.kind != "Aggregate"
         or unsorted(sizes.one("input")) != each
     ):
@@ -193,7 +193,7 @@ def _check_totals(setting: Setting, join: Node, each: Node, sizes: Node) -> str:
     return str(unit.held("name"))
 
 
-def _scaled(
+def scaled(
     each: Node, sizes: Node | None, owner: str, value: Node, step: Fraction, fine: int
 ) -> Fraction:
     """CASE WHEN total <= limit [AND …] THEN added ELSE ± floor(|added| * margin * least(limit / total, …)) END."""

@@ -44,6 +44,8 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
         units = _rows_of_buckets(node, places)
         choices = list(_buckets_by_measure(keys[-1].one("expression"), places))
     for index, bucket in choices:
+        if _of_another(bucket, column):
+            continue
         nobodys = nothing = None
         while bucket.kind == "Case":
             (branch,) = bucket.several("branches")
@@ -62,6 +64,15 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
         if bucket.one("operand").held("name") in (column, f"{column}.total"):
             return Tally(node, units, bucket, nobodys, nothing, index, column)
     return None
+
+
+def _of_another(bucket: Node, column: str) -> bool:
+    """Whether units are put into buckets by what they add to another measure."""
+    while bucket.kind == "Case":
+        bucket = bucket.one("default")
+    if bucket.kind != "Bucket" or bucket.one("operand").kind != "Column":
+        return False
+    return bucket.one("operand").held("name") not in (column, f"{column}.total")
 
 
 def _rows_of_buckets(node: Node, places: list[Node]) -> Node:
@@ -138,6 +149,16 @@ def check_summed(setting: Setting, tally: Tally, limits: list[int], step: Fracti
     if tally.nobodys is not None:
         check_alone(each, column, step, Fraction(limits[0]))
     return True
+
+
+def sums_what_is_counted(tally: Tally) -> bool:
+    """Whether a statement sums, bucket by bucket, what its buckets tell apart."""
+    calls = [
+        c
+        for c in tally.statement.several("aggregations")
+        if c.held("name") == f"{tally.column}.sum"
+    ]
+    return len(calls) == 1 and _sums(calls[0], tally)
 
 
 def _sums(call: Node, tally: Tally) -> bool:

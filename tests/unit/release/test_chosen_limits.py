@@ -207,7 +207,7 @@ def test_what_each_unit_adds_is_added_up_once_with_the_same_result(shop_director
             assert made.above is not None
             with db._backend.session() as session:
                 reader = _Reader(b, job, job.readings[b.release.name], session)
-                written = reader._beginning_with(made)
+                written = reader._beginning_with(made.each)
                 for place in (0, 1, 2):
                     chosen = {c: x[(len(x) - 1) * place // 2] for c, x in limits.items()}
                     for plan in (made.above.plan, made.clipped(chosen)):

@@ -78,6 +78,8 @@ class Measure:
     """What it is, for explain."""
     preprocessed: Preprocessed | None = None
     """Where the engine gives the values of a group, and what is computed from them."""
+    divides: float = 0.0
+    """What of the weight is of outputs that only divide by it."""
 
 
 @dataclass
@@ -306,7 +308,14 @@ class Measures:
 
     def _number_of_values(self, call: n.Aggregation, weight: float) -> n.Scalar:
         count = self._count(replace(call, function="count"), weight)
+        self._note_divisor(count.name, weight)
         return n.Cast(n.Call("greatest", (count, n.Literal(1, t.INTEGER))), t.DOUBLE)
+
+    def _note_divisor(self, column: str, weight: float) -> None:
+        """Remember how much of a measure's weight is of outputs that divide by it."""
+        for index, measure in enumerate(self.measures):
+            if measure.column == column:
+                self.measures[index] = replace(measure, divides=measure.divides + weight)
 
     def sum_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """SUM is its own measure; a sum of values of one sign keeps that sign."""

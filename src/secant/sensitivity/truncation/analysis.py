@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.facts.cardinality import expected_share
+from secant.plan.facts.domains import Listed, Looked
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
@@ -35,6 +36,7 @@ from secant.sensitivity.summands import (
     one_a_group,
     owned_by_one,
 )
+from secant.sensitivity.truncation.centering import centered, divisors
 from secant.sensitivity.truncation.clipping import (
     Additions,
     cut_down,
@@ -61,6 +63,8 @@ PARTS = 2**10
 """Cut-down numbers are rounded toward zero, unit by unit and group by group: this part of a row may be lost of each."""
 WIDEST = 2**62
 """Limits fit into the engine's integers."""
+MANY = 8
+"""Rows of a unit that limits must allow for an average to be measured about a center, which takes epsilon to choose."""
 
 
 class TruncationAnalysis:
@@ -83,7 +87,8 @@ class TruncationAnalysis:
             )
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
-        limits = _limits(request, rows, limit, ownerships)
+        divided = _divided(request, limit)
+        limits = _limits(request, rows, limit, ownerships, divided)
         if not limits:
             raise CannotBound(
                 "truncation.clip",
@@ -91,21 +96,29 @@ class TruncationAnalysis:
                 "no measure adds up what single units add",
                 "use COUNT and SUM, or declare limits",
             )
-        measures = {m.column: m for m in release.measures if m.column in limits}
-        calls = {c.name: c for c in release.exact.aggregations if c.name in limits}
+        named = limits.keys() | set(divided.values())
+        measures = {m.column: m for m in release.measures if m.column in named}
+        calls = {c.name: c for c in release.exact.aggregations if c.name in named}
 
         def additions(*chosen: n.Aggregation) -> Additions:
             fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
-            alone = all(limits[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
+            cut = [c for c in chosen if limits.get(c.name)]
+            alone = all(limits[c.name][0] >= _one(c, measures[c.name]) for c in cut)
+            together = tuple(f for f in release.together if not f & divided.keys())
             return Additions(
-                rows, unit, release.exact.keys, chosen, measures, release.together, alone, fine
+                rows, unit, release.exact.keys, chosen, measures, together, alone, fine
             )
 
         alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
         bounds: dict[str, ClippedContribution] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
-            bounds |= _added(additions(*adding), limits, protection.truncation)
+            added = additions(*adding)
+            whole = {c: x for c, x in limits.items() if x}
+            bounds |= _added(added, whole, protection.truncation)
+            for call in adding:
+                if call.name in divided:
+                    bounds[call.name] = centered(added, call, divided[call.name], limit)
         own = ownerships.of(rows)
         apart = {
             c.name
@@ -116,10 +129,12 @@ class TruncationAnalysis:
             each = replace(one_row_for_each_value(additions(calls[name])), fine={name: PARTS})
             bounds |= _added(each, limits, protection.truncation)
         for call in calls.values():
-            if call.name not in bounds:
+            if call.name in limits and call.name not in bounds:
                 bounds[call.name] = _counted(additions(call), limits[call.name])
         bounds = {
-            c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
+            c: b
+            if b.centering is not None
+            else replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
             for c, b in bounds.items()
         }
         steps = tuple(
@@ -133,14 +148,15 @@ def _added(
     a: Additions, candidates: Mapping[str, tuple[int, ...]], truncation: str
 ) -> dict[str, ClippedContribution]:
     """Cut down what units add to measures that add up, all of them in one statement."""
-    limits = {c.name: candidates[c.name] for c in a.calls}
-    weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
+    calls = [c for c in a.calls if c.name in candidates]
+    limits = {c.name: candidates[c.name] for c in calls}
+    weighted = {c.name for c in calls if len(a.partners(c.name)) > 1}
     # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
     # Where a tally of units chooses, octaves hold all that it can tell apart.
     race = truncation == "race"
     doubling = {
         c.name: _doubling(limits[c.name])
-        for c in a.calls
+        for c in calls
         if _tallied(truncation, c.name, a.together)
         or (race and c.name not in weighted and never_negative(c))
     }
@@ -164,7 +180,7 @@ def _added(
         once,
         a.each,
     )
-    signs = {c.name: never_negative(c) for c in a.calls}
+    signs = {c.name: never_negative(c) for c in calls}
     return {
         c: ClippedContribution(
             contributions,
@@ -204,7 +220,11 @@ def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
 
 
 def _limits(
-    request: Request, rows: n.Relation, limit: int | None, ownerships: Ownerships
+    request: Request,
+    rows: n.Relation,
+    limit: int | None,
+    ownerships: Ownerships,
+    divided: Mapping[str, str],
 ) -> dict[str, tuple[int, ...]]:
     """Give for each measure that adds up the limits to choose from; a single one where choosing would not pay."""
     release, protection = request.release, request.protection
@@ -213,10 +233,11 @@ def _limits(
     # Under a limit that nobody declared no end is certain: there it is chosen as ever.
     sure = protection.truncation == "certain" and not release.undeclared.limits
     fixed = protection.truncation == "fixed"
+    together = tuple(f for f in release.together if not f & divided.keys())
 
     def keeps(column: str) -> bool:
         """Whether the declared limit is near to what a usual unit adds; measures of one quotient decide together."""
-        family = next((f for f in release.together if column in f), frozenset((column,)))
+        family = next((f for f in together if column in f), frozenset((column,)))
         auto = protection.truncation == "auto"
         if auto and len(family) == 1 and calls[column].function == "sum" and limit != 1:
             return False
@@ -226,6 +247,9 @@ def _limits(
     for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
         counts = call.function == "count" and call.distinct and isinstance(call.argument, n.Column)
         if not (_adds(call) or counts) or measure.column == release.selector:
+            continue
+        if measure.column in divided:  # has limits of its own, about a center
+            candidates_of[measure.column] = ()
             continue
         owned = ownerships.of(rows)
         if counts and not release.exact.keys and is_owner(call.argument, ownerships, owned):
@@ -241,6 +265,8 @@ def _limits(
         few = limit is not None and limit <= (FEW_OWN if summed else FEW)
         if counts and (assigned or summed) and protection.truncation == "auto" and not few:
             near = False
+        if measure.column in divided.values() and measure.weight <= measure.divides:
+            near = False  # cut down like the sum, so that both are of the same rows
         if limit is not None and (fixed or sure or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
@@ -248,7 +274,7 @@ def _limits(
         elif fixed:
             continue
         else:
-            tallied = _tallied(protection.truncation, measure.column, release.together)
+            tallied = _tallied(protection.truncation, measure.column, together)
             low = assigned or (tallied and summed)
             candidates = _candidates(one, limit, 0.0 if low else usual)
             if assigned:
@@ -259,6 +285,19 @@ def _limits(
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             candidates_of[measure.column] = candidates
     return candidates_of
+
+
+def _divided(request: Request, limit: int | None) -> dict[str, str]:
+    """Give the sums that are measured about a center, each with its count: those of averages of units' many rows.
+
+    Of few rows for each unit, all that a center could save is what the declared range is too wide.
+    """
+    release = request.release
+    known = all(isinstance(d, (Listed, Looked)) for d in release.domains)
+    few = limit is not None and limit < MANY
+    if few or request.protection.truncation not in ("auto", "chosen") or not known:
+        return {}
+    return divisors(release, limit)
 
 
 def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
@@ -298,6 +337,12 @@ def _limit_step(
 ) -> Step:
     limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
+    if bound.centering is not None:
+        words = f"{measure.words}: what a unit adds beyond a center times its rows is cut down to a limit"
+        value = (
+            f"center and limit are chosen privately, limits from {len(limits)}, {least} to {most}"
+        )
+        return Step("truncation.center", words, value, (), call, limits[-1])
     description = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
     if bound.assigned:
         description = f"{measure.words}: as many as can be assigned to units that have them, a limited number to each"

@@ -43,11 +43,13 @@ class Additions:
     """
     fine: Mapping[str, int] = field(default_factory=dict)
     """Measure -> parts of a whole step that cut-down numbers are counted in: most of a count of two would be lost."""
+    made: n.Relation | None = None
+    """What each unit adds, where it is not the rows' own sums."""
 
     @cached_property
-    def each(self) -> n.Aggregate:
+    def each(self) -> n.Relation:
         """What each unit adds: one object, so that plans which begin with it can be seen to do so."""
-        return each_unit(self)
+        return each_unit(self) if self.made is None else self.made
 
     @cached_property
     def values(self) -> n.Distinct:
@@ -71,12 +73,12 @@ def each_unit(a: Additions) -> n.Aggregate:
     return n.Aggregate(rows, (n.Named(owner_of(a), unit), *keys), a.calls)
 
 
-def _size(each: n.Aggregate, a: Additions, size: n.Scalar) -> n.Scalar:
+def _size(each: n.Relation, a: Additions, size: n.Scalar) -> n.Scalar:
     """Give the size of what a unit adds; none where rows without a unit stand together, since no limit cuts them."""
     return unless_nobodys(each, a, literal(Fraction(0), type_of(size)), size)
 
 
-def unless_nobodys(each: n.Aggregate, a: Additions, nobodys: n.Scalar, units: n.Scalar) -> n.Scalar:
+def unless_nobodys(each: n.Relation, a: Additions, nobodys: n.Scalar, units: n.Scalar) -> n.Scalar:
     """Give one thing for units, and another for rows without one that stand together."""
     if not a.alone:
         return units
@@ -101,7 +103,7 @@ def columns_of(relation: n.Relation) -> dict[str, n.Column]:
     return {f.name: n.Column(f.name, f.type) for f in fields_of(relation)}
 
 
-def totals(each: n.Aggregate, a: Additions) -> n.Relation:
+def totals(each: n.Relation, a: Additions) -> n.Relation:
     """Give the size of what each unit adds to each measure, all groups together."""
     columns = columns_of(each)
     sizes = [(c.name, _size(each, a, n.Call("abs", (columns[c.name],)))) for c in a.calls]
