@@ -365,7 +365,7 @@ def usual_limit(
     """
     seed = repr((tally.edges, tally.counts, tally.epsilon, last, groups))
     generator = random.Random(seed)  # noqa: S311 - post-processing: nothing private rests on it
-    people = _people_above(tally, last, generator)
+    people = people_above(tally, last, generator)
     excess = [_above_edges(tally.edges, draw) for draw in people]
     unit = [(_laplace(generator), generator.gauss(0, 1)) for _ in excess]
     best: tuple[float, int] | None = None
@@ -389,7 +389,7 @@ def usual_limit(
     )
 
 
-def _people_above(tally: OctaveTally, last: int, generator: random.Random) -> list[Draw]:
+def people_above(tally: OctaveTally, last: int, generator: random.Random) -> list[Draw]:
     """Draw who stands in which octave; the people of an octave sit at one random place of it."""
     edges, counts, epsilon = tally.edges, tally.counts, tally.epsilon
     curves = _family(tally, last)

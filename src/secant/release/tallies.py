@@ -20,6 +20,8 @@ class Tally:
 
     above: list[int]
     """For each limit how many units add more, or take more away."""
+    inside: int
+    """How many units add no more than the least limit, and take no more away."""
     cut: list[int]
     """For each limit the sum with what units add cut down to it; nothing where nothing was summed."""
 
@@ -54,4 +56,5 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
         if k:
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
-    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [])
+    units = [a + b for a, b in zip(more, less, strict=True)]
+    return Tally(units, high[0][0], cut if tallies.sums else [])

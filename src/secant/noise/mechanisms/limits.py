@@ -90,7 +90,7 @@ LOUDEST = 30.0
 
 
 def take_tally(
-    limits: Sequence[int], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
+    limits: Sequence[float], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
 ) -> OctaveTally:
     """Count the units that add more than each limit and at most the next, with noise (truncation.octaves).
 
@@ -101,6 +101,17 @@ def take_tally(
     noisy = add_discrete_laplace(counts, scale=1 / epsilon)
     edges = (*map(float, limits), 2.0 * limits[-1])
     return OctaveTally(edges, tuple(noisy), min(float(epsilon), LOUDEST))
+
+
+def tally_of_rows(
+    limits: Sequence[int], inside: Private[int], above: Private[list[int]], epsilon: Fraction
+) -> OctaveTally:
+    """Count the units with more rows than each limit, octave by octave and with noise; `inside` have no more than one.
+
+    A unit stands in one count: noise of scale 1 / epsilon hides it in all of them together (truncation.octaves).
+    """
+    more = unseal(above)
+    return take_tally((limits[0] / 2, *limits), [unseal(inside) + more[0], *more], epsilon)
 
 
 def look_again(above: Private[Sequence[int]] | Sequence[int], edge: int, epsilon: Fraction) -> int:

@@ -17,6 +17,7 @@ from secant.plan.facts.cardinality import expected_share
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Ranked
 from secant.plan.rewrites.owners import unit_column
 from secant.sensitivity.certificate import (
     CannotBound,
@@ -31,6 +32,7 @@ from secant.sensitivity.stability.rules import owned_by
 from secant.sensitivity.summands import each_row, is_owner, never_negative, one_a_group
 from secant.sensitivity.truncation.clipping import Additions, cut_down, cut_down_to_each, cut_values
 from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once
+from secant.sensitivity.truncation.weighing import FEW, step_of, unlimited, weighed
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow.
@@ -69,7 +71,12 @@ class TruncationAnalysis:
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
         limits = _limits(request, rows, limit, ownerships)
-        if not limits:
+        weights = {
+            r: bound
+            for r in release.ranked
+            if (bound := _weighed(r, ownerships, protection.truncation)) is not None
+        }
+        if not limits and not weights:
             raise CannotBound(
                 "truncation.clip",
                 release.exact,
@@ -100,7 +107,26 @@ class TruncationAnalysis:
             for c, b in bounds.items()
         }
         steps = tuple(_limit_step(calls[c], measures[c], x) for c, x in bounds.items())
+        bounds |= {r.column: bound for r, bound in weights.items()}
+        steps += tuple(step_of(r, bound) for r, bound in weights.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
+
+
+def _weighed(ranked: Ranked, ownerships: Ownerships, truncation: str) -> ClippedContribution | None:
+    """Give the limits of what the rows of a unit weigh that are ranked; None where one row of each counts anyway."""
+    if ranked.of_units or any(n.has_subquery(k.expression) for k in ranked.cells.keys):
+        return None
+    rows, declared = unlimited(ranked)
+    unit = unit_column(ownerships.of(rows), ownerships)
+    if unit is None or not owned_by(ownerships, rows, (unit,)):
+        return None
+    known = [x for x in (declared, ownerships.of(rows).guaranteed) if x is not None]
+    limit = min(known, default=None)
+    if limit == 1:
+        return None
+    if limit is not None and (limit <= FEW or truncation == "fixed"):
+        return weighed(ranked, rows, unit, (limit,))
+    return weighed(ranked, rows, unit, _candidates(1, limit, 0.0)[::-2][::-1])
 
 
 def _added(
