@@ -225,15 +225,15 @@ def test_a_planted_fault_is_seen(monkeypatch, text, protection):
     assert largest > watched.allowed * 1.05
 
 
-def test_cells_that_count_all_rows_of_a_unit_would_be_noticed():
-    """Planted: rows are counted where they should weigh less."""
-    text = "SELECT kind, median(cost) FROM visit GROUP BY kind"
+def test_rows_that_weigh_too_much_would_be_noticed():
+    """Planted: every row weighs as much as two, however many its unit has."""
+    text = "SELECT quantile_cont(cost, 0.9) FROM visit"
     faulty = Watched(text, PEOPLE)
     assert faulty.limits
     all_rows = compiled(replace(faulty.ranked.cells, input=unlimited(faulty.ranked)[0]))
 
     def counted(database):
-        return [(*row[:-1], row[-1] * PARTS) for row in all_rows(database)]
+        return [(*row[:-1], row[-1] * 2 * PARTS) for row in all_rows(database)]
 
     faulty.weighed = dict.fromkeys(faulty.limits, counted)
     draw = random.Random(3)

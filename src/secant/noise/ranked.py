@@ -41,9 +41,9 @@ Cells = tuple[tuple[int, int], ...]
 Key = tuple[object, ...]
 
 
-ENDS = Fraction(1, 8)
+ENDS = Fraction(1, 10)
 """What an order statistic gives for its ends where each row counts."""
-ENDS_OF_WEIGHED = Fraction(1, 4)
+ENDS_OF_WEIGHED = Fraction(2, 5)
 """The same where rows weigh less than that: noise is wider there, and ends far wider than the point is off."""
 TALLYING = Fraction(3, 10)
 """What it gives to find what the rows of one unit may weigh."""
