@@ -330,13 +330,17 @@ def _read_weights(
     above[column] = ()
     if tallies is not None:
         fetched = session.rows(job.statements[f"{statement} above"])
-        above[column] = tuple(read_tallies(tallies, fetched, lambda _, x: int(x))[column].above)
+        above[column] = tuple(read_tallies(tallies, fetched, _whole)[column].above)
     for part in range(4):
         limit = limits[(len(limits) - 1) * part // 3]
         rows = session.rows(lower(weighed.cut(limit), session.dialect))
         cut[column, limit] = {
             comparable(row[:-1]): Fraction(int(row[-1] or 0), weighed.bound.fine) for row in rows
         }
+
+
+def _whole(_: str, value: Any) -> int:
+    return int(value)
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
@@ -380,8 +384,8 @@ def _claims(
         for r in b.release.ranked:
             bound = certificate.bounds[r.column]
             if isinstance(bound, ClippedContribution):
-                about = partial(Claim, protection, r.words)
-                yield from _cut_claims(bound, r.counted.name, one, two, about)
+                made = partial(Claim, protection, r.words)
+                yield from _cut_claims(bound, r.counted.name, one, two, made)
                 continue
             assert isinstance(bound, GlobalBound), "ranks have public bounds"
             apart = _ranks_apart(r, one.values, two.values)

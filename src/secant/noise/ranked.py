@@ -344,19 +344,24 @@ def scale_of(noise: RankNoise) -> float:
 
 
 def description_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
-    """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
+    """Say what is public of a choice: how far from the rank it stays, and whether ends in values are drawn."""
     if noise.choice is None:
         return f"{ranked.words}: none, nothing protected is seen"
+    among = "values" if ranked.fraction is None else "points"
+    choice = (
+        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} {among} "
+        f"(epsilon {float(noise.epsilon):.4g}); "
+    )
+    if noise.open:
+        return f"{choice}what the rows of a unit weigh is chosen privately first (epsilon {float(noise.choosing):.4g})"
     most = ranks_off(ranked, noise, level)
     if ranked.fraction is None:
         return (
-            f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} values "
-            f"(epsilon {float(noise.epsilon):.4g}); at most {most:.6g} rows fewer hold it than the most "
-            f"frequent one, at {float(level):.0%}"
+            f"{choice}at most {most:.6g} rows fewer hold it than the most frequent one, "
+            f"at {float(level):.0%}"
         )
     counted = "units, each at its own extreme," if ranked.of_units else "rows"
-    return (
-        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
-        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} {counted} of the rank at "
-        f"{float(level):.0%}, how far that is in value only the owner knows"
-    )
+    value = "how far that is in value only the owner knows"
+    if noise.ends is not None:
+        value = f"and the values are drawn between which it lies (epsilon {float(noise.ends.epsilon):.4g})"
+    return f"{choice}within {most:.6g} {counted} of the rank at {float(level):.0%}, {value}"
