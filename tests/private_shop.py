@@ -251,7 +251,9 @@ class Compiled:
     def with_noise_times(self, factor: Fraction) -> Compiled:
         """Give the same job with a fault: all noise is larger or smaller than it should be."""
         noise = {column: louder(n, factor) for column, n in self.job.noise.noise.items()}
-        readings = {b.release.name: reading_of(b.release, noise) for b in self.job.prepared.bounded}
+        ranks = self.job.noise.ranks
+        bounded = self.job.prepared.bounded
+        readings = {b.release.name: reading_of(b.release, noise, ranks) for b in bounded}
         changed = replace(self.job.noise, noise=noise)
         job = replace(self.job, noise=changed, readings=readings)
         return Compiled(job, self.keys, self.backend)

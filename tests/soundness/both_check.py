@@ -49,7 +49,7 @@ class Question:
             {p.name: delta for p in policy.protections},
         )
         noise = self.calibrated.noise
-        reading = reading_of(self.bounded.release, noise)
+        reading = reading_of(self.bounded.release, noise, {})
         self.memory = Memory()
         for name, relation in reading.relations().items():
             self.memory.plans[f"{name}?"] = compiled(relation)

@@ -339,7 +339,7 @@ def _question(
     one = Decomposition(prepared.post, (bounded,))
     memory = Memory()
     try:
-        reading = reading_of(release, every)
+        reading = reading_of(release, every, {})
     except Refused as error:
         return str(error)
     texts = {name: f"{name}?" for name in reading.relations()}

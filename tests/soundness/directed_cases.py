@@ -88,15 +88,18 @@ ASKING_SORT = (
 CASES: dict[str, Directed] = {
     "a person's median": case(
         "SELECT median(cost) FROM visit", PEOPLE,
-        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 4), (5, 3, 1, 2)],
+        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 4), (5, 3, 1, 2), (6, 1, 1, 4)],
     ),
     "a person's maximum in each group": case(
         "SELECT kind, max(cost) FROM visit GROUP BY kind", PEOPLE,
-        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 2, 1, 1, "a"), (4, 2, 1, 1, "b")],
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 2, 1, 1, "a"), (4, 2, 1, 1, "b"), (5, 1, 1, 2, "a")],
     ),
     "a person's most frequent value": case(
         "SELECT mode(cost) FROM visit", PEOPLE,
-        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 2)],
+        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 2), (5, 1, 1, 3)],
+    ),
+    "a most frequent value": case(
+        "SELECT mode(cost) FROM visit", ROWS, visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3)],
     ),
     "a covariance": case(
         "SELECT covar_pop(qty, price) FROM item", ROWS, item=[(1, 3, 2.0), (2, -2, 2.0), (3, 1, 0.0)],

@@ -24,10 +24,12 @@ from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import Failure, same_key
 from secant.plan.facts.domains import Listed
+from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.verify import verify
 from secant.policy.policy import Policy, Protection
 from secant.release.tallies import Tally, read_tallies
+from secant.schema import types as t
 from secant.schema.catalog import Catalog
 from secant.schema.parts import Elements, elements_named
 from secant.sensitivity.bound import CertifiedRelease
@@ -160,7 +162,9 @@ class _Limits:
         together: dict[int, dict[str, ClippedContribution]] = {}
         for column, bound in certificate.bounds.items():
             if isinstance(bound, ClippedContribution):
-                together.setdefault(id(bound.contributions), {})[column] = bound
+                # of an order statistic, what adds up the weights of its cells is cut down
+                cut = column if column in bound.partners else bound.partners[0]
+                together.setdefault(id(bound.contributions), {})[cut] = bound
         return [cls.of(bounds) for bounds in together.values()]
 
     @classmethod
@@ -216,6 +220,9 @@ class _Limits:
         self, database: Database, release: Any
     ) -> tuple[Mapping[str, Tally], list[PrivateValues]]:
         measures = {m.column: m for m in release.measures}
+        for r in release.ranked:
+            name = r.counted.name
+            measures[name] = Measure(name, Fraction(1), t.INTEGER, 1.0, r.words)
         cut = []
         for _, plan, run in self.cuts:
             width = len(plan.keys)
@@ -486,6 +493,8 @@ def _rank_comparisons(
 ) -> Iterator[tuple[str, str, Fraction, Fraction]]:
     """Give how far the rank distances of two points move apart, summed over the groups, by the definition."""
     for ranked, one, two in zip(bounded.release.ranked, before, after, strict=True):
+        if isinstance(certificate.bounds[ranked.column], ClippedContribution):
+            continue  # weights of cells are compared with the limits that they may have
         apart = Fraction(0)
         for key in {*one, *two}:
             cells = one.get(key, {}), two.get(key, {})

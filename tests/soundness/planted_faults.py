@@ -24,7 +24,7 @@ from secant.sensitivity.certificate import Tallies
 from secant.sensitivity.growth import GROWTH, growth
 from secant.sensitivity.stability import analysis, rules
 from secant.sensitivity.truncation import analysis as clipping_analysis
-from secant.sensitivity.truncation import clipping, tallying
+from secant.sensitivity.truncation import clipping, tallying, weighing
 
 Fault = Callable[[Any], None]
 
@@ -38,6 +38,12 @@ def _changed_cut(change: Callable[[n.Node], n.Node]) -> Fault:
         patch.setattr(clipping_analysis, "cut_down", wrong)
 
     return plant
+
+
+def _rows_weigh_alike(patch: Any) -> None:
+    """Let every row that is ranked weigh as much as any other, however many its unit has."""
+    original = weighing.cut_down
+    patch.setattr(weighing, "cut_down", lambda a, x: original(a, dict.fromkeys(x, 10**6)))
 
 
 _uncut = _changed_cut(lambda node: node.operand if isinstance(node, n.Clamp) else node)
@@ -513,14 +519,15 @@ FAULTS: tuple[Planted, ...] = (
     Planted("stability.sum", "half of a real sum", _measure("stability.sum", _half), "a real sum"),
     Planted("stability.sum_distinct", "half of it", _measure("stability.sum_distinct", _half),
             "a sum of different values"),
-    Planted("stability.rank", "one row for all rows of a unit", _ranks(lambda r, _: r.span), "a person's median"),
-    Planted("stability.rank", "one row in all groups together", _ranks(lambda r, _: r.span),
-            "a person's maximum in each group"),
+    Planted("truncation.weights", "rows weigh as much as others do", _rows_weigh_alike, "a person's median"),
+    Planted("truncation.weights", "each cell has the limit for itself",
+            _skipped(clipping, "totals", lambda each, a: _own_sizes(each, a)), "a person's maximum in each group"),
     Planted("stability.rank", "the factor two is left out", _ranks(lambda r, c: c * r.span / 2), "a quantile"),
     Planted("stability.rank", "a row below moves a quantile by its own share only",
             _ranks(lambda r, c: 2 * c * min(r.fraction, 1 - r.fraction)), "a quantile"),
-    Planted("stability.mode", "one row for all rows of a unit", _ranks(lambda r, _: r.span),
-        "a person's most frequent value"),
+    Planted("truncation.weights", "rows weigh as much as others do", _rows_weigh_alike,
+            "a person's most frequent value"),
+    Planted("stability.mode", "half a row for a row", _ranks(lambda r, c: c * r.span / 2), "a most frequent value"),
     Planted("rewrite.measure", "half of a product", _measure("stability.sum", _half), "a covariance"),
     Planted("stability.rank", "what only its argument reads is forgotten", _ranks_are_not_asked,
             "a maximum of public rows that asks protected ones"),

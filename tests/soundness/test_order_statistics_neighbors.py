@@ -17,13 +17,16 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import neighbors, prepared_for, rank_distance
 
 from chance import LONG
+from secant.noise import calibrate as calibrating
+from secant.noise import ranked as by_weight
 from secant.noise.calibrate import calibrate
+from secant.noise.rank_ends import ladder, shortfalls, wanted
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.rewrites import order_statistics
 from secant.plan.rewrites.order_statistics import RankedCalls
-from secant.sensitivity.stability import analysis
+from secant.sensitivity.truncation.weighing import PARTS, unlimited
 
 DATABASES = 400 if LONG else 25
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
@@ -85,24 +88,77 @@ class Watched:
         self.charged = found.costs[protection.name][0]
         self.width = len(bounded.release.exact.keys)
         self.run = compiled(self.ranked.cells)
+        # what a unit weighs is looked at for each limit that may be chosen, which is paid for apart
+        self.limits = () if self.noise.bound is None else self.noise.bound.limits
+        self.weighed = {
+            limit: compiled(
+                self.noise.bound.contributions.clipped({self.ranked.counted.name: limit})
+            )
+            for limit in self.limits
+        }
 
-    def groups(self, database):
+    @property
+    def allowed(self):
+        return float(self.noise.epsilon - self.noise.choosing)
+
+    def groups(self, database, run=None):
         found = {}
-        for row in self.run(database):
+        for row in (run or self.run)(database):
             group = found.setdefault(tuple(map(same_key, row[: self.width])), {})
-            group[row[self.width]] = row[self.width + 1]
+            group[row[self.width]] = int(row[self.width + 1])
         return found
 
     def loss(self, one, two):
-        """Give the largest |ln P/P'| of any outcome of all groups together."""
-        before, after = self.groups(one), self.groups(two)
+        """Give the largest |ln P/P'| of any outcome of all groups together, whichever limit was chosen."""
+        if not self.limits:
+            return self.lost(self.noise, self.groups(one), self.groups(two))
+        found = []
+        for limit, run in self.weighed.items():
+            chosen = replace(self.noise, limit=limit, chosen=True)
+            noise = by_weight.with_limit(self.ranked, self.noise, chosen)
+            found.append(self.lost(noise, self.groups(one, run), self.groups(two, run)))
+        return max(found)
+
+    def lost(self, noise, before, after):
         total = 0.0
         for key in {*before, *after}:
             cells = before.get(key, {}), after.get(key, {})
             if cells[0] != cells[1]:
-                p, q = (chances(self.noise, distances(self.ranked, self.noise, c)) for c in cells)
+                p, q = (chances(noise, distances(self.ranked, noise, c)) for c in cells)
                 total += float(np.abs(np.log(p) - np.log(q)).max())
+                total += ends_lost(self.ranked, noise, cells)
         return total
+
+
+def ends_lost(ranked, noise, cells):
+    """Give the same of how far the ends lie, wherever the point was drawn."""
+    if noise.ends is None:
+        return 0.0
+    worst = 0.0
+    count = ranked.grid.count
+    marks = {i + d for i in {*cells[0], *cells[1]} for d in (-1, 0, 1)}
+    for place in {0, count - 1, *(m for m in marks if 0 <= m < count)}:
+        widths = ladder(place, count)
+        for inside in (wanted(noise.ends, len(widths), Fraction(95, 100)), Fraction(1)):
+            p, q = (
+                flipped(
+                    noise.ends,
+                    shortfalls(ranked.fraction, widths, place, sorted(c.items()), inside),
+                )
+                for c in cells
+            )
+            worst = max(worst, float(np.abs(np.log(p) - np.log(q)).max()))
+    return worst
+
+
+def flipped(choice, short):
+    """Give the probability of each half width by permute-and-flip."""
+    far = np.array([float(x) for x in short])
+    weights = np.exp(-float(choice.sharpness) * (far - far.min()))
+    times = (NODES + 1) / 2
+    others = np.log1p(-np.outer(times, weights))
+    each = np.exp(others.sum(axis=1, keepdims=True) - others) * weights
+    return (WEIGHTS / 2) @ each
 
 
 def worst(text, protection, databases=DATABASES, seed=3):
@@ -129,8 +185,8 @@ def test_no_outcome_tells_more_than_epsilon(protection):
         if largest is None:
             continue
         accepted, tried = accepted + 1, tried + count
-        assert largest <= float(watched.noise.epsilon) * (1 + 1e-6), text
-        near = max(near, largest / float(watched.noise.epsilon))
+        assert largest <= watched.allowed * (1 + 1e-6), text
+        near = max(near, largest / watched.allowed)
     assert accepted >= 6
     assert tried >= 6 * DATABASES
     assert near > 0.7  # what is found comes near to what is allowed
@@ -142,31 +198,51 @@ def test_what_is_charged_is_what_is_used():
         assert watched.charged == watched.noise.epsilon == 1
 
 
+@pytest.mark.parametrize("protection", [ROWS, PEOPLE], ids=["rows", "people"])
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    "text",
     [
-        ("SELECT median(cost) FROM visit", lambda ranked, changed: ranked.span),
-        (
-            "SELECT kind, max(cost) FROM visit GROUP BY kind",
-            lambda ranked, changed: ranked.span,
-        ),
-        (
-            "SELECT quantile_disc(cost, 0.9) FROM visit",
-            lambda ranked, changed: changed * ranked.span / 2,
-        ),
-        ("SELECT mode(kind) FROM visit", lambda ranked, changed: ranked.span),
+        "SELECT median(cost) FROM visit",
+        "SELECT kind, max(cost) FROM visit GROUP BY kind",
+        "SELECT quantile_disc(cost, 0.9) FROM visit",
+        "SELECT mode(kind) FROM visit",
     ],
-    ids=["one row for a unit", "one row for all groups", "the factor two", "one row for a mode"],
 )
-def test_a_planted_fault_is_seen(monkeypatch, text, fault):
-    """Two visits of a person, counted as one: the loss goes beyond what is charged."""
-    largest, _, watched = worst(text, PEOPLE, databases=60)
+def test_a_planted_fault_is_seen(monkeypatch, text, protection):
+    """A third of how far a unit moves two points apart: it loses more than is charged."""
+    largest, _, watched = worst(text, protection, databases=60)
     assert watched.accepted
-    assert largest <= float(watched.noise.epsilon) * (1 + 1e-6)
-    monkeypatch.setattr(analysis, "_rank_bound", fault)
-    largest, _, watched = worst(text, PEOPLE, databases=60)
+    assert largest <= watched.allowed * (1 + 1e-6)
+    right = by_weight.rank_noise
+    for room in (by_weight, calibrating):
+        monkeypatch.setattr(
+            room,
+            "rank_noise",
+            lambda ranked, bound, *rest, **more: right(ranked, bound / 3, *rest, **more),
+        )
+    largest, _, watched = worst(text, protection, databases=60)
     assert watched.charged == 1
-    assert largest > 1.05
+    assert largest > watched.allowed * 1.05
+
+
+def test_rows_that_weigh_too_much_would_be_noticed():
+    """Planted: every row weighs as much as two, however many its unit has."""
+    text = "SELECT quantile_cont(cost, 0.9) FROM visit"
+    faulty = Watched(text, PEOPLE)
+    assert faulty.limits
+    all_rows = compiled(replace(faulty.ranked.cells, input=unlimited(faulty.ranked)[0]))
+
+    def counted(database):
+        return [(*row[:-1], row[-1] * 2 * PARTS) for row in all_rows(database)]
+
+    faulty.weighed = dict.fromkeys(faulty.limits, counted)
+    draw = random.Random(3)
+    found = 0.0
+    for _ in range(60):
+        database = draw_database(draw, faulty.world)
+        for neighbor in neighbors(database, faulty.world, PEOPLE, draw_pool(draw)):
+            found = max(found, faulty.loss(database, neighbor))
+    assert found > faulty.allowed * 1.05
 
 
 def by_units(text, databases=60):
@@ -228,7 +304,7 @@ def test_rows_counted_as_units_would_be_noticed(monkeypatch):
     text = "SELECT max(cost) FROM visit"
     largest, _, watched = worst(text, PEOPLE, databases=60)
     assert watched.ranked.of_units
-    assert largest <= float(watched.noise.epsilon) * (1 + 1e-6)
+    assert largest <= watched.allowed * (1 + 1e-6)
     faulty = Watched(text, PEOPLE)
     faulty.run = compiled(below_units(faulty.ranked.cells))
     draw = random.Random(3)

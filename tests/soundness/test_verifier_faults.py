@@ -46,7 +46,9 @@ def job_of(prepared: Decomposition, protections) -> ReleasePlan:
     """Settle a release without an engine: nothing is printed, and nothing can be sent."""
     deltas = {p.name: p.delta / 100 for p in protections}
     noise = calibrate(prepared.bounded, protections, Fraction(1), deltas)
-    readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
+    readings = {
+        b.release.name: reading_of(b.release, noise.noise, noise.ranks) for b in prepared.bounded
+    }
     traced = trace(prepared.post, {}, frozenset())
     return ReleasePlan(prepared, noise, {}, readings, traced, Fraction(95, 100), "", 100, {})
 

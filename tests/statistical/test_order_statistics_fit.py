@@ -14,16 +14,19 @@ from judging import draws, misfits
 
 from secant.noise import ranked as by_rank
 from secant.noise.secrecy import Private
+from secant.plan import nodes as n
 from secant.plan.rewrites.order_statistics import Grid, Ranked
 from secant.schema import types as t
 
 HALF = Fraction(1, 2)
+LEVEL = Fraction(95, 100)
 CELLS = ((1, 3), (2, 1), (5, 4), (6, 2))
 
 
 def statistic(count: int, q: Fraction) -> Ranked:
     grid = Grid(Fraction(0), Fraction(1), count)
-    return Ranked("c", q, t.INTEGER, grid, None, 1.0, "a statistic")  # type: ignore[arg-type]
+    cells = n.Aggregate(n.Released("r", ()), (), ())
+    return Ranked("c", q, t.INTEGER, grid, cells, 1.0, "a statistic")
 
 
 def shares(ranked: Ranked, noise: by_rank.RankNoise) -> dict[int, float]:
@@ -50,7 +53,9 @@ CASES = [
 def test_draws_fit(count: int, q: Fraction) -> None:
     ranked = statistic(count, q)
     noise = by_rank.rank_noise(ranked, ranked.span, Fraction(3, 2))
-    sample = by_rank.drawn(ranked, noise, Private([CELLS] * draws(3_000, 60_000)))
+    sample = [
+        v for v, _ in by_rank.drawn(ranked, noise, Private([CELLS] * draws(3_000, 60_000)), LEVEL)
+    ]
     # permute-and-flip is integrated to 1e-5, far below what so many draws can tell
     assert misfits(sample, shares(ranked, noise)) == []
 
@@ -61,7 +66,7 @@ def test_half_the_sharpness_is_seen(count: int, q: Fraction) -> None:
     noise = by_rank.rank_noise(ranked, ranked.span, Fraction(6))
     assert noise.choice is not None
     blunt = replace(noise, choice=replace(noise.choice, sharpness=noise.choice.sharpness / 2))
-    sample = by_rank.drawn(ranked, blunt, Private([CELLS] * 3_000))
+    sample = [v for v, _ in by_rank.drawn(ranked, blunt, Private([CELLS] * 3_000), LEVEL)]
     assert misfits(sample, shares(ranked, noise))
 
 
@@ -71,7 +76,8 @@ def test_chances_of_permute_and_flip_by_all_orders() -> None:
     noise = by_rank.rank_noise(ranked, Fraction(1), Fraction(1))
     assert noise.choice is not None
     found = by_rank.chances(noise.choice, {Fraction(d): 1 for d in range(3)})
-    a, b = math.exp(-1), math.exp(-2)
+    s = float(noise.choice.sharpness)
+    a, b = math.exp(-s), math.exp(-2 * s)
     assert found[Fraction(0)] == pytest.approx(
         (2 + (1 - a) + (1 - b) + 2 * (1 - a) * (1 - b)) / 6, abs=1e-4
     )

@@ -77,7 +77,7 @@ def forecast(
 
 def _ranks(job: ReleasePlan) -> dict[str, float]:
     """Give for each order statistic how many ranks it may be off (noise.ranks)."""
-    ((*ranks,),) = reported_ranks(job, 1) or [[]]
+    ((*ranks,),) = reported_ranks(job, 1, {}) or [[]]
     return {o: r for o, r in zip(job.traced.outputs, ranks, strict=False) if r is not None}
 
 

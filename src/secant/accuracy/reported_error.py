@@ -26,7 +26,7 @@ from secant.noise.assigned import AssignedLimit
 from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.noise.limited import TalliedLimit
 from secant.noise.measure_noise import Noise
-from secant.noise.ranked import ranks_off
+from secant.noise.ranked import RankNoise, ranks_off
 from secant.noise.tail import SEEN
 from secant.plan import nodes as n
 from secant.plan.rewrites.measures import Measure
@@ -54,6 +54,8 @@ class Closed:
     """Numbers that were made to agree with others."""
     totals: Mapping[str, float] = field(default_factory=dict)
     """Measure column of several groups -> the sum of its numbers."""
+    between: Mapping[str, list[Span | None]] = field(default_factory=dict)
+    """Column of an order statistic -> for each row of its release between which values it usually lies."""
 
 
 @frozen
@@ -91,15 +93,16 @@ def _column_ends(
     measured = used & settled.keys()
     cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
     alone = _Reported(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
+    between = _between(job, closed, output, scalar, noise)
     if used & _beyond(job):
         # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
-        return nothing, alone if measured == used else nothing, nothing
+        return nothing, alone if measured == used else nothing, between
     ends = alone
     openly = _cut_openly(job, used)
     if cutting or openly or used & thresholds_of(job).keys():
         stated = _Reported(job, closed, settled, scalar, noise)
         ends = stated.ends(output, len(cutting), cut=True)
-    usual = nothing
+    usual = between
     estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1), job.level)}
     if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
         stated = _Reported(job, closed, settled, scalar, noise, usual=True)
@@ -113,6 +116,33 @@ def _column_ends(
         ]
     # How far a draw leads an order statistic in value, the data decide.
     return ends, alone if measured == used else nothing, usual
+
+
+def _between(
+    job: ReleasePlan, closed: Closed, output: str, scalar: n.Scalar, noise: Mapping[str, Drawn]
+) -> Ends:
+    """Give between which values an output lies usually that is one order statistic; None for all others.
+
+    Values beyond a range that was found privately were moved to its ends: an end that touches one says nothing.
+    """
+    nothing: Ends = [None] * len(closed.rows)
+    if len(noise) != 1 or columns_of(scalar) & job.traced.gathered.keys():
+        return nothing
+    ((symbol, drawn),) = noise.items()
+    spans, grid = closed.between.get(drawn.column), ends_of_grid(job, drawn.column)
+    if spans is None or grid is None:
+        return nothing
+    found: Ends = []
+    open_ended = drawn.column in _beyond(job)
+    for values in closed.rows:
+        row = dict(zip(closed.names, values, strict=True))
+        index = row.get(drawn.row)
+        span = spans[index] if isinstance(index, int) else None
+        if span is None or (open_ended and (span[0] <= grid[0] or span[1] >= grid[1])):
+            found.append(None)
+        else:
+            found.append(ends_of(scalar, {}, {**row, symbol: span}, job.level))
+    return found
 
 
 def _beyond(job: ReleasePlan) -> frozenset[str]:
@@ -299,7 +329,9 @@ def ends_of_grid(job: ReleasePlan, column: str) -> Span | None:
     return None
 
 
-def reported_ranks(job: ReleasePlan, rows: int) -> list[list[float | None]] | None:
+def reported_ranks(
+    job: ReleasePlan, rows: int, ranks: Mapping[str, RankNoise]
+) -> list[list[float | None]] | None:
     """Give for each order statistic how many rows it is off at most (noise.ranks); None if there is none."""
     noise = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
     found: list[float | None] = []
@@ -310,7 +342,10 @@ def reported_ranks(job: ReleasePlan, rows: int) -> list[list[float | None]] | No
         one = next(iter(columns)) if len(columns) == 1 else ""
         single = scalar is not None and not columns_of(scalar) & job.traced.gathered.keys()
         if single and one in noise:
-            found.append(ranks_off(noise[one], job.noise.ranks[one], job.level))
+            drawn_noise = ranks.get(one, job.noise.ranks[one])
+            found.append(
+                None if drawn_noise.open else ranks_off(noise[one], drawn_noise, job.level)
+            )
         else:
             found.append(None if scalar is None else _rows_off(job, scalar))
     return [list(found) for _ in range(rows)] if any(x is not None for x in found) else None

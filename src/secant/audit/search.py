@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -25,7 +26,7 @@ from secant.engines.dialect import DUCKDB, Dialect, quote
 from secant.engines.duckdb.session import DuckDBSession
 from secant.engines.print.print_sql import lower
 from secant.errors import SecantError, UsageError
-from secant.noise.query_plan import Units, numbered
+from secant.noise.query_plan import Units, Weighed, numbered
 from secant.noise.smooth import SLACK
 from secant.plan import nodes as n
 from secant.plan.facts.reads import tables_read
@@ -254,6 +255,8 @@ def _read(
         above: dict[str, tuple[int, ...]] = {}
         for index, units in enumerate(job.readings[b.release.name].units.values()):
             _read_units(b, job, units, index, session, cut, above)
+        for statement, weighed in job.readings[b.release.name].weighed.items():
+            _read_weights(job, statement, weighed, session, cut, above)
         figures[b.release.name] = _Figures(
             unsealed(b, job, keys[b.release.name], session), cut, above
         )
@@ -288,8 +291,9 @@ def _read_units(
     if contributions.at_once is not None:
         fetched = session.rows(job.statements[numbered(f"{name} units", index)])
         tallies = read_tallies(contributions.at_once, fetched, steps)
-        for column, noise in units.clipped.items():
-            for limit, value in zip(noise.bound.limits, tallies[column].cut, strict=True):
+        for column in units.clipped:
+            edges = contributions.at_once.limits[column]
+            for limit, value in zip(edges, tallies[column].cut, strict=True):
                 cut[column, limit] = {(): Fraction(value)}
     else:
         if contributions.above is not None:
@@ -311,6 +315,34 @@ def _read_units(
                 }
     for column in units.clipped:
         above[column] = tuple(tallies[column].above) if column in tallies else ()
+
+
+def _read_weights(
+    job: ReleasePlan,
+    statement: str,
+    weighed: Weighed,
+    session: Session,
+    cut: dict[tuple[str, int], Mapping[Any, Fraction]],
+    above: dict[str, tuple[int, ...]],
+) -> None:
+    """Read what the rows of units weigh, cell by cell, for some of the limits that may be chosen."""
+    limits, column = weighed.bound.limits, weighed.column
+    tallies = weighed.bound.contributions.above
+    above[column] = ()
+    if tallies is not None:
+        fetched = session.rows(job.statements[f"{statement} above"])
+        above[column] = tuple(read_tallies(tallies, fetched, _whole)[column].above)
+    for part in range(4):
+        limit = limits[(len(limits) - 1) * part // 3]
+        rows = session.rows(lower(weighed.cut(limit), session.dialect))
+        cut[column, limit] = {
+            comparable(row[:-1]): Fraction(int(str(row[-1] or 0)), weighed.bound.fine)
+            for row in rows
+        }
+
+
+def _whole(_: str, value: Any) -> int:
+    return int(value)
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
@@ -353,6 +385,10 @@ def _claims(
                 yield from _smooth_claims(job, m.column, one, two, claim)
         for r in b.release.ranked:
             bound = certificate.bounds[r.column]
+            if isinstance(bound, ClippedContribution):
+                made = partial(Claim, protection, r.words)
+                yield from _cut_claims(bound, r.counted.name, one, two, made)
+                continue
             assert isinstance(bound, GlobalBound), "ranks have public bounds"
             apart = _ranks_apart(r, one.values, two.values)
             yield Claim(protection, r.words, "ranks"), bound.value, apart

@@ -15,7 +15,8 @@ from secant.noise.choosing import choose
 from secant.noise.cost import Cost
 from secant.noise.laws import NormalPart
 from secant.noise.measure_noise import KeyChoice, Noise
-from secant.noise.ranked import RankNoise, rank_noise
+from secant.noise.ranked import RankNoise, rank_noise, weighted_noise
+from secant.plan.rewrites.order_statistics import Ranked
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.sensitivity.bound import CertifiedRelease
@@ -68,8 +69,7 @@ def calibrate(
     choices: dict[str, KeyChoice] = {}
     for b in bounded:
         for ranked in b.release.ranked:
-            largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
-            ranks[ranked.column] = rank_noise(ranked, largest, shares[ranked.column])
+            ranks[ranked.column] = _rank_noise(b, ranked, shares[ranked.column])
         if b.release.selector is not None:
             # What normal noise does not take of delta is for the keys.
             both = deltas[b.release.name] if normal.rhos else 2 * deltas[b.release.name]
@@ -98,9 +98,13 @@ def cost_of(drawn: NoisePlan, b: CertifiedRelease, certificate: Certificate) -> 
         if not is_still(certificate.bounds[m.column]):
             cost += drawn.noise[m.column].cost(certificate, m.column)
     for ranked in b.release.ranked:
+        share = drawn.ranks[ranked.column].epsilon
+        if drawn.ranks[ranked.column].bound is not None:  # it moves under this protection alone
+            moves = not is_still(certificate.bounds[ranked.column])
+            cost += Cost(pure=share if moves else Fraction(0))
+            continue
         largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
         value = _rank_bound(certificate, ranked.column)
-        share = drawn.ranks[ranked.column].epsilon
         cost += Cost(pure=share * value / largest if largest else Fraction(0))
     if b.release.selector is not None and certificate.groups:
         cost += Cost(keys=drawn.choices[b.release.name].delta)
@@ -133,6 +137,15 @@ def divisors_of(b: CertifiedRelease) -> set[str]:
         for bound in c.bounds.values()
         if isinstance(bound, ClippedContribution) and bound.centering is not None
     }
+
+
+def _rank_noise(b: CertifiedRelease, ranked: Ranked, share: Fraction) -> RankNoise:
+    """Calibrate an order statistic: limits that are chosen are those of the one protection that moves it."""
+    for c in b.certificates:
+        bound = c.bounds.get(ranked.column)
+        if isinstance(bound, ClippedContribution):
+            return weighted_noise(ranked, bound, share)
+    return rank_noise(ranked, max(_rank_bound(c, ranked.column) for c in b.certificates), share)
 
 
 def _rank_bound(certificate: Certificate, column: str) -> Fraction:

@@ -217,6 +217,7 @@ class LimitToTally(LimitToChoose):
     besides: ClassVar[str] = (
         "besides what is cut off above the limit, which the usual error that comes with the answer estimates"
     )
+
     @property
     def tallying(self) -> Fraction:
         """What of epsilon the tally takes."""

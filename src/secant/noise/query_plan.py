@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from secant.noise.centered import points_around
-from secant.noise.ranked import statement_of
+from secant.noise.ranked import RankNoise, statement_of
 from secant.plan import nodes as n
 from secant.plan.rewrites.enforce import MeasuredAggregate
-from secant.sensitivity.certificate import Contributions, Survey
+from secant.records import frozen
+from secant.sensitivity.certificate import ClippedContribution, Contributions, Survey
 from secant.sensitivity.derivative.statement import Instrument, Motion, instrument
 
 if TYPE_CHECKING:
@@ -33,6 +35,21 @@ class Units:
     racing: dict[str, RaceNoise] = field(default_factory=dict)
 
 
+@frozen
+class Weighed:
+    """Cells in which rows weigh what their unit's rows weigh together, cut down to a limit (truncation.weights)."""
+
+    column: str
+    """What is added up."""
+    bound: ClippedContribution
+    choosing: Fraction
+    """What the statistics of these cells give together to find the limit."""
+
+    def cut(self, limit: int) -> n.Aggregate:
+        """Give the cells with a limit."""
+        return self.bound.contributions.clipped({self.column: limit})
+
+
 @dataclass(slots=True)
 class Reading:
     """How the measures of one release are read; filled once, by their noise."""
@@ -46,6 +63,8 @@ class Reading:
     units: dict[int, Units] = field(default_factory=dict)
     centered: dict[str, CenterToChoose] = field(default_factory=dict)
     """Sums that are measured about a center."""
+    weighed: dict[str, Weighed] = field(default_factory=dict)
+    """Statement of cells -> how they are weighed, where they are not counted."""
     instrument: Instrument = field(default_factory=lambda: Instrument((), {}))
     """The statements for exact measures and the parts of curves, and where each part stands."""
 
@@ -74,7 +93,16 @@ class Reading:
         name = self.release.name
         if self.together is not None:
             return {name: self.together}
-        statements: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
+        statements: dict[str, n.Relation] = {}
+        for r in self.release.ranked:
+            cells = statement_of(r)
+            weighed = self.weighed.get(cells)
+            if weighed is None:
+                statements[cells] = r.cells
+            else:
+                statements[cells] = weighed.cut(weighed.bound.limits[-1])
+                if weighed.bound.contributions.above is not None:
+                    statements[f"{cells} above"] = weighed.bound.contributions.above.plan
         for index, survey in enumerate(self.surveys):
             for number, relation in enumerate(survey.statements):
                 statements[survey_name(name, index, number)] = relation
@@ -117,9 +145,17 @@ def _about_centers(
     return statements
 
 
-def reading_of(release: MeasuredAggregate, noise: Mapping[str, Noise]) -> Reading:
+def reading_of(
+    release: MeasuredAggregate, noise: Mapping[str, Noise], ranks: Mapping[str, RankNoise]
+) -> Reading:
     """Ask the noise of all measures what has to be read."""
     reading = Reading(release)
+    for r in release.ranked:
+        drawn = ranks[r.column]
+        if drawn.bound is not None:
+            before = reading.weighed.get(statement_of(r))
+            paid = drawn.choosing + (Fraction(0) if before is None else before.choosing)
+            reading.weighed[statement_of(r)] = Weighed(r.counted.name, drawn.bound, paid)
     for measure in release.measures:
         noise[measure.column].read_by(reading, measure.column)
     if reading.curves:

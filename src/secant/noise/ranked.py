@@ -11,25 +11,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from secant.noise.intervals import Span
 from secant.noise.mechanisms.ranks import by_rank
 from secant.noise.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
+from secant.noise.rank_ends import drawn_ends
+from secant.noise.rank_weights import limit_of_weights
 from secant.noise.secrecy import Private, unseal
+from secant.noise.tail import OctaveTally
+from secant.plan import nodes as n
 from secant.plan.facts.ranges import as_number
-from secant.plan.rewrites.order_statistics import Candidates, Points, Ranked
+from secant.plan.rewrites.order_statistics import Candidates, Grid, Points, Ranked
 from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import ClippedContribution
 
 FEW = 1024
 """Permute-and-flip up to here: never worse, and one draw for each rank distance. Public."""
 TAIL = 40  # all points beyond the farthest distance that is told apart weigh exp(-40) together
 NODES = 600
+LED = 6.0
+"""How many steps of its sharpness a choice usually lies away, at most."""
 
 Cells = tuple[tuple[int, int], ...]
 """(index of a point, rows nearest to it), from left to right, of one group."""
 Key = tuple[object, ...]
+
+
+ENDS = Fraction(1, 10)
+"""What an order statistic gives for its ends where each row counts."""
+ENDS_OF_WEIGHED = Fraction(2, 5)
+"""The same where rows weigh less than that: noise is wider there, and ends far wider than the point is off."""
+TALLYING = Fraction(3, 10)
+"""What it gives to find what the rows of one unit may weigh."""
 
 
 @frozen
@@ -39,7 +56,31 @@ class RankNoise:
     epsilon: Fraction
     choice: Choice | None
     farthest: int
-    """Rank distances count up to here, in rows; what lies farther counts as lying here."""
+    """Rank distances count up to here, in parts of a row; what lies farther counts as lying here."""
+    ends: Choice | None = None
+    """The choice of how far from the point its ends lie; None where no ends in values are drawn."""
+    limit: int | None = None
+    """What the rows of one unit weigh at most, in rows; None where they are counted (truncation.weights)."""
+    bound: ClippedContribution | None = None
+    """The limits that this is one of."""
+    choosing: Fraction = Fraction(0)
+    """What of epsilon the choice of the limit takes."""
+    chosen: bool = False
+    """Whether the limit was chosen."""
+    unseen: Fraction = Fraction(0)
+    """By how many parts of a row the rank of the weighted quantile is usually off."""
+
+    @property
+    def open(self) -> bool:
+        """Whether the limit is yet to be chosen, and no declared one ends the list."""
+        if self.bound is None or self.chosen or not self.choosing:
+            return False
+        return self.bound.cap is None
+
+    @property
+    def fine(self) -> int:
+        """Give the parts of a row that cells are counted in."""
+        return 1 if self.bound is None else self.bound.fine
 
 
 @frozen
@@ -52,15 +93,66 @@ class Piece:
     """Rows between the points and the statistic."""
 
 
-def rank_noise(ranked: Ranked, bound: Fraction, epsilon: Fraction) -> RankNoise:
+def rank_noise(
+    ranked: Ranked, bound: Fraction, epsilon: Fraction, *, weighed: bool = False
+) -> RankNoise:
     """Calibrate: the bound says how far the distances of two points move apart, so epsilon goes over it once."""
     if not bound:
         return RankNoise(epsilon, None, 0)
     mechanism = PermuteAndFlip() if ranked.grid.count <= FEW else ExponentialNoise()
+    apart = GlobalBound(bound, "linf")
+    for_ends = Fraction(0)
+    if has_ends(ranked, weighed=weighed):
+        for_ends = epsilon * (ENDS_OF_WEIGHED if weighed else ENDS)
     # `monotone` leaves out the factor 2, which the bound holds already
-    choice = mechanism.calibrate(GlobalBound(bound, "linf"), epsilon=epsilon, monotone=True)
+    choice = mechanism.calibrate(apart, epsilon=epsilon - for_ends, monotone=True)
     farthest = math.ceil((math.log(ranked.grid.count) + TAIL) / float(choice.sharpness))
-    return RankNoise(epsilon, choice, farthest)
+    ends = None
+    if for_ends:
+        ends = PermuteAndFlip().calibrate(apart, epsilon=for_ends, monotone=True)
+    return RankNoise(epsilon, choice, farthest, ends)
+
+
+def weighted_noise(ranked: Ranked, bound: ClippedContribution, epsilon: Fraction) -> RankNoise:
+    """Calibrate for the largest of the limits of what the rows of one unit weigh (truncation.weights)."""
+    choosing = epsilon * TALLYING if len(bound.limits) > 1 else Fraction(0)
+    return _at(ranked, bound, bound.limits[-1], epsilon, choosing)
+
+
+def _at(
+    ranked: Ranked, bound: ClippedContribution, limit: int, epsilon: Fraction, choosing: Fraction
+) -> RankNoise:
+    noise = rank_noise(ranked, limit * bound.fine * ranked.span, epsilon - choosing, weighed=True)
+    return replace(noise, epsilon=epsilon, limit=limit, bound=bound, choosing=choosing)
+
+
+def settled(ranked: Ranked, noise: RankNoise, tally: OctaveTally) -> RankNoise:
+    """Give the noise with the limit that a tally of units by their rows suggests; None of it is private any more."""
+    assert noise.bound is not None, "weights have limits"
+    assert noise.choice is not None, "what weighs moves"
+    limits = noise.bound.limits
+    q = Fraction(1, 2) if ranked.fraction is None else ranked.fraction
+    widest = noise.choice if noise.ends is None else noise.ends
+    one = LED / float(widest.sharpness * noise.fine * limits[-1])
+    index, unseen = limit_of_weights(tally, q, one)
+    chosen = _at(ranked, noise.bound, limits[index], noise.epsilon, noise.choosing)
+    return replace(chosen, chosen=True, unseen=Fraction(math.ceil(unseen * noise.fine)))
+
+
+def with_limit(ranked: Ranked, noise: RankNoise, chosen: RankNoise) -> RankNoise:
+    """Give the noise of a statistic whose cells were weighed with the limit of another that shares them."""
+    if noise.bound is None or chosen.limit is None:
+        return noise
+    same = _at(ranked, noise.bound, chosen.limit, noise.epsilon, noise.choosing)
+    return replace(same, chosen=chosen.chosen, unseen=chosen.unseen)
+
+
+def has_ends(ranked: Ranked, *, weighed: bool) -> bool:
+    """Whether it is drawn between which values a statistic lies: where no row was left out for its value."""
+    if ranked.fraction is None or ranked.extreme or not ranked.type.numeric:
+        return False
+    limits = [x.limit for x in n.walk(ranked.cells) if isinstance(x, n.Truncate)]
+    return weighed or all(limit == 1 for limit in limits)
 
 
 def statement_of(ranked: Ranked) -> str:
@@ -119,26 +211,40 @@ def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:
     return all_pieces
 
 
-def drawn(ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]]) -> list[object]:
-    """Draw a point for each group and give it as a value of the released type."""
-    return [_drawn(ranked, noise, cells) for cells in unseal(groups)]
+def drawn(
+    ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]], level: Fraction
+) -> list[tuple[object, Span | None]]:
+    """Draw a point for each group: a value of the released type, and the values between which the true one lies."""
+    return [_drawn(ranked, noise, cells, level) for cells in unseal(groups)]
 
 
-def _drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
+def _drawn(
+    ranked: Ranked, noise: RankNoise, cells: Cells, level: Fraction
+) -> tuple[object, Span | None]:
     if noise.choice is None:
         index = exact_index(ranked, cells)
-        return None if index is None else ranked.grid.value(index, ranked.type)
+        return None if index is None else ranked.grid.value(index, ranked.type), None
+    place = _drawn_point(ranked, noise, noise.choice, cells)
+    value = ranked.grid.value(place, ranked.type)
+    if noise.ends is None or ranked.fraction is None or not isinstance(ranked.grid, Grid):
+        return value, None
+    count = ranked.grid.count
+    low, high = drawn_ends(ranked.fraction, noise.ends, cells, place, count, level, noise.unseen)
+    return value, ranked.grid.around(low, high)
+
+
+def _drawn_point(ranked: Ranked, noise: RankNoise, choice: Choice, cells: Cells) -> int:
     classes = _classes(pieces(ranked, cells, noise.farthest))
     stretches, first = [], 0
     for distance, members in classes.items():
         count = sum(piece.count for piece in members)
         stretches.append(Stretch(first, count, -distance))
         first += count
-    offset = noise.choice.draw_point(stretches)
+    offset = choice.draw_point(stretches)
     for members in classes.values():
         for piece in members:
             if offset < piece.count:
-                return ranked.grid.value(piece.first + offset, ranked.type)
+                return piece.first + offset
             offset -= piece.count
     raise AssertionError("every place lies in a piece")
 
@@ -217,7 +323,7 @@ def ranks_off(ranked: Ranked, noise: RankNoise, level: Fraction) -> float:
     """Give how many rows may lie between the drawn point and the statistic, at the level (noise.ranks). Public."""
     if noise.choice is None:
         return 0.0
-    return float(noise.choice.error(level, ranked.grid.count))
+    return float(noise.choice.error(level, ranked.grid.count) / noise.fine)
 
 
 def mechanism_of(ranked: Ranked, noise: RankNoise) -> dict[str, Any]:
@@ -234,23 +340,28 @@ def mechanism_of(ranked: Ranked, noise: RankNoise) -> dict[str, Any]:
 
 def scale_of(noise: RankNoise) -> float:
     """Give how many rows of rank distance make a point less likely by a factor e."""
-    return 0.0 if noise.choice is None else float(1 / noise.choice.sharpness)
+    return 0.0 if noise.choice is None else float(1 / (noise.choice.sharpness * noise.fine))
 
 
 def description_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
-    """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
+    """Say what is public of a choice: how far from the rank it stays, and whether ends in values are drawn."""
     if noise.choice is None:
         return f"{ranked.words}: none, nothing protected is seen"
+    among = "values" if ranked.fraction is None else "points"
+    choice = (
+        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} {among} "
+        f"(epsilon {float(noise.epsilon):.4g}); "
+    )
+    if noise.open:
+        return f"{choice}what the rows of a unit weigh is chosen privately first (epsilon {float(noise.choosing):.4g})"
     most = ranks_off(ranked, noise, level)
     if ranked.fraction is None:
         return (
-            f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} values "
-            f"(epsilon {float(noise.epsilon):.4g}); at most {most:.6g} rows fewer hold it than the most "
-            f"frequent one, at {float(level):.0%}"
+            f"{choice}at most {most:.6g} rows fewer hold it than the most frequent one, "
+            f"at {float(level):.0%}"
         )
     counted = "units, each at its own extreme," if ranked.of_units else "rows"
-    return (
-        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
-        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} {counted} of the rank at "
-        f"{float(level):.0%}, how far that is in value only the owner knows"
-    )
+    value = "how far that is in value only the owner knows"
+    if noise.ends is not None:
+        value = f"and the values are drawn between which it lies (epsilon {float(noise.ends.epsilon):.4g})"
+    return f"{choice}within {most:.6g} {counted} of the rank at {float(level):.0%}, {value}"

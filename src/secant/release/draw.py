@@ -7,14 +7,16 @@ sealed from `measured`, and stay so until noise is on them (I5).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Protocol
 
 from secant.engines.backend import Session
 from secant.engines.watch import about_to_charge
 from secant.errors import over_limit
+from secant.noise.intervals import Span
 from secant.noise.measure_noise import Noise
 from secant.noise.mechanisms.whole import reached, unmoved
-from secant.noise.ranked import drawn
+from secant.noise.ranked import RankNoise, drawn
 from secant.noise.secrecy import Private, sealed_map
 from secant.plan import nodes as n
 from secant.records import frozen
@@ -40,6 +42,10 @@ class NoisyTables:
     """Release name -> its keys and noisy numbers."""
     noise: Mapping[str, Noise]
     """Measure column -> its noise, with the limit that was chosen privately."""
+    ranks: Mapping[str, RankNoise] = field(default_factory=dict)
+    """The same for each order statistic."""
+    ends: Mapping[str, list[Span | None]] = field(default_factory=dict)
+    """Column of an order statistic -> row by row between which values it usually lies."""
 
 
 def draw(
@@ -51,16 +57,21 @@ def draw(
         reservation.mark_sent()
     tables: dict[str, n.Values] = {}
     noise: dict[str, Noise] = {}
+    ranks: dict[str, RankNoise] = {}
+    ends: dict[str, list[Span | None]] = {}
     engine = stage(session, tables)
     for b in job.prepared.bounded:
-        tables[b.release.name], settled = _released(b, job, keys[b.release.name], engine)
-        noise |= settled
-    return NoisyTables(tables, noise)
+        one = _released(b, job, keys[b.release.name], engine)
+        tables |= one.tables
+        noise |= one.noise
+        ranks |= one.ranks
+        ends |= one.ends
+    return NoisyTables(tables, noise, ranks, ends)
 
 
 def _released(
     b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
-) -> tuple[n.Values, Mapping[str, Noise]]:
+) -> NoisyTables:
     """Compute one release, and give the noise that is on it, with the limits that were chosen privately."""
     figures = measured(b, job, keys, session)
     groups = keys
@@ -79,10 +90,14 @@ def _released(
         [value_of(x, m) for x in figures.noise[m.column].shown(numbers[m.column], numbers)]
         for m in b.release.measures
     ]
+    ends: dict[str, list[Span | None]] = {}
     for ranked in b.release.ranked:
         cells = _at(figures.cells[ranked.column], places)
-        columns.append(drawn(ranked, job.noise.ranks[ranked.column], cells))
-    return table_of(b, job, groups, columns), figures.noise
+        points = drawn(ranked, figures.ranks[ranked.column], cells, job.level)
+        columns.append([value for value, _ in points])
+        ends[ranked.column] = [span for _, span in points]
+    table = table_of(b, job, groups, columns)
+    return NoisyTables({b.release.name: table}, figures.noise, figures.ranks, ends)
 
 
 def _at(values: Private[list[Any]], places: list[int] | None) -> Private[list[Any]]:

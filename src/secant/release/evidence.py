@@ -166,6 +166,7 @@ def _release(b: CertifiedRelease, job: ReleasePlan, writer: Writer) -> dict[str,
         "ranked": {
             r.column: {
                 "cells": statement_of(r),
+                "counted": r.counted.name,
                 "fraction": None if r.fraction is None else str(r.fraction),
                 "words": r.words,
                 "noise": _rank_noise(job.noise.ranks[r.column]),
@@ -217,6 +218,9 @@ def _variants(reading: Reading, writer: Writer) -> dict[str, int]:
         if least and units.made.at_once is None:
             relation = units.made.clipped(least)
             places[numbered("least limits", index)] = writer.plans.place(relation)
+    for cells, weighed in reading.weighed.items():
+        relation = weighed.cut(weighed.bound.limits[0])
+        places[f"{cells} least"] = writer.plans.place(relation)
     return places
 
 
@@ -303,5 +307,10 @@ def _noise(noise: Noise) -> Mapping[str, Any]:
 def _rank_noise(noise: RankNoise) -> Mapping[str, Any]:
     if noise.choice is None:
         return {"kind": "none"}
-    sharpness = str(noise.choice.sharpness)
-    return {"kind": "choice", "sharpness": sharpness, "share": str(noise.epsilon)}
+    # In rows, for the largest limit.
+    fields = {"sharpness": str(noise.choice.sharpness * noise.fine), "share": str(noise.epsilon)}
+    if noise.ends is not None:
+        fields["ends"] = str(noise.ends.sharpness * noise.fine)
+    if noise.bound is not None:
+        fields["choosing"] = str(noise.choosing)
+    return {"kind": "choice", **fields}

@@ -97,9 +97,9 @@ def finish(
         columns, rows_inside = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in rows_inside]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    closed = Closed(names, rows, inside, groups, agreement, _totals(job, tables))
+    closed = Closed(names, rows, inside, groups, agreement, _totals(job, tables), noisy.ends)
     reported = reported_ends(job, closed, noise)
-    ranks = reported_ranks(job, len(answer))
+    ranks = reported_ranks(job, len(answer), noisy.ranks)
     answer, raw, (certain, alone, usual) = displayed(
         traced, names, rows, reported.certain, reported.alone, reported.usual
     )

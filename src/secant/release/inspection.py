@@ -15,7 +15,7 @@ from secant.engines.backend import Session
 from secant.engines.print.print_sql import lower
 from secant.noise.intervals import number_of
 from secant.noise.measure_noise import Noise
-from secant.noise.ranked import Cells, exact_index, mechanism_of, scale_of, stray
+from secant.noise.ranked import Cells, RankNoise, exact_index, mechanism_of, scale_of, stray
 from secant.noise.secrecy import unseal
 from secant.noise.smooth import SMOOTH
 from secant.plan import nodes as n
@@ -92,6 +92,7 @@ def unnoised(
     tables: dict[str, n.Values] = {}
     seen: dict[str, Seen] = {}
     noise: dict[str, Noise] = {}
+    ranks: dict[str, RankNoise] = {}
     for b in job.prepared.bounded:
         private_values = measured(b, job, keys[b.release.name], stage(session, tables))
         columns: list[list[object]] = []
@@ -110,14 +111,15 @@ def unnoised(
                 [x * m.step for x in settled.sensitivities(content)],
                 [x * m.step for x in settled.scales(content)],
             )
+        ranks |= private_values.ranks
         for r in b.release.ranked:
-            choice, groups = job.noise.ranks[r.column], unseal(private_values.cells[r.column])
+            choice, groups = private_values.ranks[r.column], unseal(private_values.cells[r.column])
             nearest = [exact_index(r, cells) for cells in groups]
             columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
             seen[r.column] = Seen([stray(r, choice, cells, job.level) for cells in groups], [])
         tables[b.release.name] = table_of(b, job, unseal(private_values.keys), columns)
     lineage = noise_lineage(job)
-    noisy = NoisyTables(tables, noise)
+    noisy = NoisyTables(tables, noise, ranks)
     return finish(job, noisy, from_engine(session), lineage, made_up=True), seen
 
 
@@ -230,7 +232,11 @@ def _choices(job: ReleasePlan, ranks: list[Ranked]) -> list[str]:
 def _most_ranks(job: ReleasePlan, ranked: Ranked) -> float:
     """Give how far rank distances move apart at most, under all protections, in rows."""
     noise = job.noise.ranks[ranked.column]
-    return 0.0 if noise.choice is None else float(noise.epsilon / noise.choice.sharpness)
+    return (
+        0.0
+        if noise.choice is None
+        else float(noise.choice.epsilon / (noise.choice.sharpness * noise.fine))
+    )
 
 
 def _strays(

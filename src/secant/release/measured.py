@@ -7,7 +7,7 @@ unit adds is the one thing that is drawn here: the measures themselves depend on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -20,14 +20,16 @@ from secant.errors import InternalError
 from secant.noise.centered import CenteredLimit, CenterToChoose
 from secant.noise.limited import ClippedNoise
 from secant.noise.measure_noise import Noise
+from secant.noise.mechanisms.limits import take_tally
 from secant.noise.query_plan import Reading, Units, numbered, survey_name
-from secant.noise.ranked import Cells, read_cells, statement_of
+from secant.noise.ranked import Cells, RankNoise, read_cells, settled, statement_of, with_limit
 from secant.noise.secrecy import Private
 from secant.noise.smooth import CurveNoise, SurveyNoise
 from secant.plan import nodes as n
 from secant.plan.evaluate.values import EXACT
 from secant.plan.facts.domains import Listed
 from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Ranked
 from secant.plan.rewrites.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.records import frozen
@@ -59,6 +61,8 @@ class PrivateValues:
     """Measure column -> its noise, with the limit that was chosen. Public."""
     drawn: Mapping[str, list[int]]
     """Measure column -> noisy numbers, where others were read by them. Public."""
+    ranks: Mapping[str, RankNoise]
+    """The same for each order statistic."""
 
 
 def measured(
@@ -120,12 +124,14 @@ class _Reader:
             if divisor not in drawn:
                 drawn[divisor] = noise[divisor].draw(Private(values[divisor]))
             noise[column], values[column] = self._about_center(centered, places, drawn[divisor])
+        cells, ranks = self._cells(places)
         return PrivateValues(
             Private(shown),
             {c: Private(value) for c, value in values.items()},
-            {c: Private(cells) for c, cells in self._cells(places).items()},
+            {c: Private(groups) for c, groups in cells.items()},
             noise,
             drawn,
+            ranks,
         )
 
     def _tables(self) -> tuple[list[Rows], Figures | None]:
@@ -312,17 +318,40 @@ class _Reader:
             at = ends.stop
         return values
 
-    def _cells(self, places: list[Key]) -> dict[str, list[Cells]]:
+    def _cells(self, places: list[Key]) -> tuple[dict[str, list[Cells]], dict[str, RankNoise]]:
         """Run the statements that count cells, once each; a group that is not there has no rows."""
         counted: dict[str, dict[Key, Cells]] = {}
-        cells = {}
+        cells: dict[str, list[Cells]] = {}
+        ranks: dict[str, RankNoise] = {}
+        limits: dict[str, RankNoise] = {}
         for ranked in self.b.release.ranked:
-            statement = statement_of(ranked)
+            statement, noise = statement_of(ranked), self.job.noise.ranks[ranked.column]
             if statement not in counted:
-                rows = self.session.rows(self.job.statements[statement])
+                limits[statement], rows = self._counted_cells(ranked, noise)
                 counted[statement] = read_cells(rows, ranked.grid, comparable)
+            ranks[ranked.column] = with_limit(ranked, noise, limits[statement])
             cells[ranked.column] = [counted[statement].get(key, ()) for key in places]
-        return cells
+        return cells, ranks
+
+    def _counted_cells(
+        self, ranked: Ranked, noise: RankNoise
+    ) -> tuple[RankNoise, Sequence[tuple[Any, ...]]]:
+        """Count the rows of each cell, or weigh them: what the rows of a unit weigh is chosen privately first."""
+        statement = statement_of(ranked)
+        weighed = self.reading.weighed.get(statement)
+        if weighed is None or weighed.bound.contributions.above is None:
+            return noise, self.session.rows(self.job.statements[statement])
+        contributions, limits = weighed.bound.contributions, weighed.bound.limits
+        print_plan = self._beginning_with(contributions.each)
+        above = contributions.above
+        assert above is not None, "a limit is to be chosen"
+        rows = self.session.rows(print_plan(above.plan))
+        tallies = read_tallies(above, rows, lambda _, value: int(value))
+        units = tallies[weighed.column]
+        tally = take_tally(limits, Private(units.above), weighed.choosing)
+        chosen = settled(ranked, noise, tally)
+        assert chosen.limit is not None, "a limit was chosen"
+        return chosen, self.session.rows(print_plan(weighed.cut(chosen.limit)))
 
 
 def _settled(units: Units, tallies: Mapping[str, Tally], groups: int) -> dict[str, ClippedNoise]:

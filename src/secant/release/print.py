@@ -54,7 +54,9 @@ def plan_release(
     prepared: Decomposition, noise: NoisePlan, level: Fraction, session: Session, limits: Limits
 ) -> ReleasePlan:
     """Print the statements and let the engine bind them; nothing is read."""
-    readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
+    readings = {
+        b.release.name: reading_of(b.release, noise.noise, noise.ranks) for b in prepared.bounded
+    }
     relations = {name: x for r in readings.values() for name, x in r.relations().items()}
     statements = {name: lower(relation, session.dialect) for name, relation in relations.items()}
     noisy: dict[str, int] = {}

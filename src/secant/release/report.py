@@ -215,7 +215,9 @@ def _public_bound(bound: Move, measure: Measure) -> object:
 
 
 def _rank_bound(bound: Move) -> object:
-    """Give how far the rank distances of two points move apart, in rows."""
+    """Give how far the rank distances of two points move apart, in rows; what a unit weighs where that is limited."""
+    if isinstance(bound, ClippedContribution):
+        return plain(bound.limits[-1])
     assert isinstance(bound, GlobalBound)
     return plain(bound.value)
 

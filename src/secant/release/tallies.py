@@ -61,7 +61,8 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
         if k:
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
-    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [], [])
+    units = [a + b for a, b in zip(more, less, strict=True)]
+    return Tally(units, cut if tallies.sums else [], [])
 
 
 def _like_itself(value: Any) -> Any:

@@ -13,6 +13,8 @@ from functools import cache
 
 from secant.plan.facts.reads import tables_read
 from secant.plan.rewrites.enforce import MeasuredAggregate
+from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Ranked
 from secant.policy.keys import in_order
 from secant.policy.policy import Protection
 from secant.records import frozen
@@ -256,7 +258,8 @@ def _one_noise(
     cap anyway, its public cap takes its place.
     """
     settled = list(certificates)
-    for measure in release.measures:
+    drawn: tuple[Measure | Ranked, ...] = (*release.measures, *release.ranked)
+    for measure in drawn:
         moving = [c for c in settled if not is_still(c.bounds[measure.column])]
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
@@ -274,7 +277,7 @@ def _one_noise(
                 )
             cap = _cap(bound)
             assert cap is not None
-            value = GlobalBound(cap)
+            value = GlobalBound(cap, "linf" if isinstance(measure, Ranked) else "l1")
             prefix = f"{measure.words}:"
             settled[index] = replace(
                 certificate,

@@ -50,6 +50,7 @@ MEASURES = {
 """Rule -> function, and whether it is of different values."""
 LIMITS = (
     "truncation.clip", "truncation.distinct", "truncation.matching", "truncation.race", "truncation.center",
+    "truncation.weights",
 )  # fmt: skip
 
 
@@ -235,6 +236,9 @@ class Derivation:
 
     def _speaks_of(self, step: dict[str, Any], column: str) -> bool:
         node = Node(self.nodes, step["node"])
+        if column in self.release["ranked"] and step["rule"] == "truncation.weights":
+            counted = self.release["ranked"][column]["counted"]
+            return node.kind == "Aggregation" and node.held("name") == counted
         if column in self.release["ranked"]:
             return step["rule"] in DRAWN and node == self.statements.get(
                 self.release["ranked"][column]["cells"]
@@ -251,11 +255,10 @@ class Derivation:
             fraction = self.release["ranked"][column]["fraction"]
             if (rule == "stability.mode") != (fraction is None):
                 raise Wrong(f"step {at + 1} ({rule}) speaks of another statistic than {column}")
-            span = Fraction(1) if fraction is None else _span(Fraction(fraction))
             (call,) = aggregate.several("aggregations")
             if call.held("function") != "count" or call.maybe("argument") is not None:
                 raise NotKnown("cells that are not numbers of rows")
-            return span * self._rows(entry, aggregate)
+            return self.span(column) * self._rows(entry, aggregate)
         aggregate, call = self._statement(column)
         if call.at != entry["node"]:
             raise Wrong(f"step {at + 1} speaks of another measure than the statement of {column}")
@@ -325,6 +328,9 @@ class Derivation:
         if (self.steps[at]["rule"] == "truncation.matching") != bool(bound.get("assigned")):
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         statements = {**self.statements, **self._variants()}
+        if column in self.release["ranked"]:
+            self._check_weights(column, bound, at, statements)
+            return
         centered = bool(bound.get("centered"))
         if (self.steps[at]["rule"] == "truncation.center") != centered:
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
@@ -333,6 +339,28 @@ class Derivation:
             return
         step = Fraction(self.release["measures"][column]["step"])
         self.used |= check_cut(self.setting, statements, column, bound, step)
+
+    def _check_weights(
+        self, column: str, bound: dict[str, Any], at: int, statements: dict[str, Node]
+    ) -> None:
+        """Check that cells add up what rows weigh, and that nobody's rows weigh more than a limit."""
+        ranked = self.release["ranked"][column]
+        call = Node(self.nodes, self.steps[at]["node"])
+        counts = call.held("function") == "count" and call.maybe("argument") is None
+        if self.steps[at]["rule"] != "truncation.weights" or not counts:
+            raise Wrong(f"step {at + 1} gives weights that are no numbers of rows")
+        if bound["race"] or ranked["noise"]["kind"] != "choice":
+            raise NotKnown(f"what is drawn from the weights of {column} is not known here")
+        self.used |= check_cut(self.setting, statements, ranked["counted"], bound, Fraction(1))
+        if ranked["cells"] not in self.used:
+            raise Wrong(f"{column} is drawn from cells whose weights nothing limits")
+
+    def span(self, column: str) -> Fraction:
+        """Give how far apart one row can move the scores of two points; 1 for what is no order statistic."""
+        if column not in self.release["ranked"]:
+            return Fraction(1)
+        fraction = self.release["ranked"][column]["fraction"]
+        return Fraction(1) if fraction is None else _span(Fraction(fraction))
 
     def _variants(self) -> dict[str, Node]:
         return {name: Node(self.nodes, at) for name, at in self.release["variants"].items()}

@@ -33,11 +33,16 @@ class Paid:
 
 
 def price_of(
-    column: str, noise: dict[str, Any], certificate: dict[str, Any], squared: Fraction | None
+    column: str,
+    noise: dict[str, Any],
+    certificate: dict[str, Any],
+    squared: Fraction | None,
+    span: Fraction = Fraction(1),
 ) -> Paid:
     """Give what the noise of one measure costs a protection by its own bound.
 
-    `squared` is the squared length of its move, where it is less than its size squared.
+    `squared` is the squared length of its move, where it is less than its size squared; `span` says how far apart one
+    row moves the scores of two points, where one is chosen.
     """
     bound = certificate["bounds"][column]
     kind = noise["kind"]
@@ -46,7 +51,7 @@ def price_of(
     if kind == "none":
         raise Wrong(f"{column} moves, and has no noise")
     if kind == "choice":
-        return Paid(Fraction(noise["sharpness"]) * Fraction(bound["value"]))
+        return _choice(column, noise, bound, span)
     if kind == "race":
         limits, sizes = [Fraction(x) for x in bound["limits"]], noise["sizes"]
         if bound["kind"] != "limits" or not bound["race"] or len(limits) != len(sizes):
@@ -79,6 +84,21 @@ def price_of(
     if noise["law"] == "normal":
         return Paid(choosing, square / (2 * size**2))
     raise NotKnown(f"noise of this law is not checked here: {noise['law']}")
+
+
+def _choice(column: str, noise: dict[str, Any], bound: dict[str, Any], span: Fraction) -> Paid:
+    """A point is chosen, then how far its ends lie: scores of either move apart by as much."""
+    sharpness = Fraction(noise["sharpness"]) + Fraction(noise.get("ends", 0))
+    choosing = Fraction(noise.get("choosing", 0))
+    if bound["kind"] == "global":
+        if "choosing" in noise:
+            raise Wrong(f"the points of {column} are chosen by weights that have no limit")
+        return Paid(sharpness * Fraction(bound["value"]))
+    if bound["kind"] != "limits":
+        raise NotKnown(f"points chosen under a bound of this kind are not checked here: {column}")
+    if (len(bound["limits"]) > 1) != (choosing > 0):
+        raise Wrong(f"choosing a limit of {column} is not paid for")
+    return Paid(choosing + sharpness * span * int(bound["limits"][-1]))
 
 
 def _blocks(

@@ -261,7 +261,8 @@ def _noisy(derive: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
         if measure["noise"]["kind"] == "stream":
             total = total.plus(_stream(column, measure["noise"], certified, squared))
         else:
-            total = total.plus(price_of(column, measure["noise"], certified, squared))
+            span = derivation.span(column)
+            total = total.plus(price_of(column, measure["noise"], certified, squared, span))
     choice = release["choice"]
     if choice is not None:
         noise = release["measures"][choice["selector"]]["noise"]

@@ -91,7 +91,7 @@ LOUDEST = 30.0
 
 
 def take_tally(
-    limits: Sequence[int], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
+    limits: Sequence[float], above: Private[Sequence[int]] | Sequence[int], epsilon: Fraction
 ) -> OctaveTally:
     """Count the units that add more than each limit and at most the next, with noise (truncation.octaves).
 

@@ -25,7 +25,7 @@ from secant.plan.facts.domains import (
     short_name,
 )
 from secant.plan.facts.facts import Facts
-from secant.plan.facts.ownership import Ownerships
+from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.facts.ranges import Ranges, ranges_of
 from secant.plan.facts.reads import reads
 from secant.plan.facts.scopes import borrowed_by, read_columns
@@ -542,6 +542,10 @@ class _Builder:
         ):
             notes.append(f"rows of a unit are not limited ({protection.name})")
             return projected
+        ranked = arguments is not self.measured.items or not self.measured.calls
+        if ranked and self._weighs(protection, ownership):
+            notes.append(f"rows weigh less the more of them a unit has ({protection.name})")
+            return projected
         limit = rows_of_unit(self.aggregate, ownership, ownerships)
         notes.append(
             f"at most {several(limit, 'row')} of a unit {'counts' if limit == 1 else 'count'} ({protection.name})"
@@ -549,6 +553,16 @@ class _Builder:
         if self.stepped is not None:
             order = tuple(dict.fromkeys((self.stepped.key, *_came(self.stepped), *order)))
         return n.Truncate(projected, (column,), order, limit)
+
+    def _weighs(self, protection: Protection, ownership: Ownership) -> bool:
+        """Whether ranked rows need no limit: what all rows of a unit weigh is cut down (truncation.weights)."""
+        return (
+            ownership.expected is None
+            and ownership.local
+            and protection.personal is None
+            and len(self.protections) == 1
+            and self.stepped is None
+        )
 
     def _needs_groups(self, arguments: list[n.Named]) -> bool:
         """Whether a bound speaks of groups: where units are counted in each, or choose which are shown.

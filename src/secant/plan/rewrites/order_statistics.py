@@ -8,6 +8,7 @@ is the mechanism's.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -43,6 +44,8 @@ class Grid:
     low: Fraction
     step: Fraction
     count: int
+    exact: bool = False
+    """Whether every value within the range is a point."""
 
     def number(self, index: int) -> Fraction:
         """Give a point as a number."""
@@ -58,6 +61,18 @@ class Grid:
         if kind.kind == "DECIMAL":
             return Decimal(round(number * 10**kind.scale)).scaleb(-kind.scale)
         return float(number)
+
+    def around(self, low: int, high: int) -> tuple[float, float]:
+        """Give two numbers between which all values lie that are nearest to points from one to another."""
+        half = Fraction(0) if self.exact else self.step / 2
+        ends = self.number(low) - half, self.number(high) + half
+        return _below(ends[0]), -_below(-ends[1])
+
+
+def _below(number: Fraction) -> float:
+    """Give a float that is not above a number."""
+    near = float(number)
+    return near if near <= number else math.nextafter(near, -math.inf)
 
 
 @frozen
@@ -97,6 +112,12 @@ class Ranked:
     words: str
     of_units: bool = False
     """Whether units are counted, each at its own extreme, and not rows (rewrite.extreme)."""
+
+    @property
+    def counted(self) -> n.Aggregation:
+        """Give what counts the rows of a cell."""
+        (count,) = self.cells.aggregations
+        return count
 
     @property
     def extreme(self) -> bool:
@@ -287,7 +308,7 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
             low, high = low // step * step, -(-high // step) * step
         points = -((low - high) // step) + 1
         if points <= MOST_POINTS:
-            return Grid(low, step, int(points))
+            return Grid(low, step, int(points), kind.kind != "DOUBLE")
     width = high - low
     return Grid(low, width / (MOST_POINTS - 1), MOST_POINTS) if width else Grid(low, Fraction(1), 1)
 

@@ -14,7 +14,7 @@ from secant.plan.rewrites.order_statistics import Ranked
 from secant.policy.keys import Key, in_order
 from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.certificate import CannotBound, Certificate, Refusal, Step
+from secant.sensitivity.certificate import CannotBound, Certificate, Move, Refusal, Step
 from secant.sensitivity.growth import growth
 from secant.sensitivity.interface import Request, refusing
 from secant.sensitivity.stability.rules import Stabilities, Stable, owned_by
@@ -80,12 +80,14 @@ class StabilityAnalysis:
         claims: set[Key] = set()
         try:
             changed, step = _unit_change(request, release.exact.input, ownerships, claims)
-        except CannotBound:
-            counted = _units_once(request, ownerships)
+            ranks = [
+                _unit_change(request, r.cells.input, ownerships, claims) for r in release.ranked
+            ]
+        except CannotBound as stopped:
+            counted = _units_once(request, ownerships) or _extremes(request, ownerships, stopped)
             if counted is None:
                 raise
             return counted
-        ranks = [_unit_change(request, r.cells.input, ownerships, claims) for r in release.ranked]
         owned = ownerships.of(release.exact.input)
         groups = _groups(release, ownerships, changed) if owned.local else changed
         return _certificate(
@@ -113,6 +115,26 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     bounds = {c.name: GlobalBound(Fraction(1)) for c in distinct}
     name = request.protection.name
     return Certificate(StabilityAnalysis.name, name, bounds, 0, 1, 1, (), steps)
+
+
+def _extremes(request: Request, ownerships: Ownerships, stopped: CannotBound) -> Certificate | None:
+    """Bound the extremes that count one row of each unit, which need no limit of rows; None if there are none."""
+    claims: set[Key] = set()
+    bounds: dict[str, Move] = {}
+    steps: list[Step] = []
+    for r in request.release.ranked:
+        if r.of_units:
+            differ, counted = _unit_change(request, r.cells.input, ownerships, claims)
+            step = _rank_step(r, differ, counted)
+            bounds[r.column] = GlobalBound(_rank_bound(r, differ), "linf")
+            steps.append(step)
+    if not bounds:
+        return None
+    name, analysis = request.protection.name, StabilityAnalysis.name
+    against = (stopped.refusal(analysis),)
+    return Certificate(
+        analysis, name, bounds, 0, 0, 0, in_order(claims), tuple(steps), tried=against
+    )
 
 
 def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tuple[int, Step]:
@@ -270,17 +292,8 @@ def _certificate(
             Step(rule, f"{measure.words}: {description}", value_text, (rows,), call, value)
         )
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
-        value = _rank_bound(ranked, differ)
-        bounds[ranked.column] = GlobalBound(value, "linf")
-        label = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
-        if ranked.of_units:
-            label = f"{ranked.words}: {differ} row, a unit's own extreme (rewrite.extreme)"
-        if ranked.fraction is None:
-            value_text = f"how many rows a value lacks moves by at most {amount(value)}"
-            steps.append(Step("stability.mode", label, value_text, (counted,), ranked.cells, value))
-            continue
-        value_text = f"rank distances of two points move apart by at most {amount(value)} rows"
-        steps.append(Step("stability.rank", label, value_text, (counted,), ranked.cells, value))
+        bounds[ranked.column] = GlobalBound(_rank_bound(ranked, differ), "linf")
+        steps.append(_rank_step(ranked, differ, counted))
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(
@@ -294,6 +307,19 @@ def _certificate(
         tuple(steps),
         squares,
     )
+
+
+def _rank_step(ranked: Ranked, differ: int, counted: Step) -> Step:
+    """Say how far rank distances move apart, or how many rows a value lacks."""
+    value = _rank_bound(ranked, differ)
+    label = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
+    if ranked.of_units:
+        label = f"{ranked.words}: {differ} row, a unit's own extreme (rewrite.extreme)"
+    if ranked.fraction is None:
+        value_text = f"how many rows a value lacks moves by at most {amount(value)}"
+        return Step("stability.mode", label, value_text, (counted,), ranked.cells, value)
+    value_text = f"rank distances of two points move apart by at most {amount(value)} rows"
+    return Step("stability.rank", label, value_text, (counted,), ranked.cells, value)
 
 
 def _square(

@@ -18,6 +18,7 @@ from secant.plan.facts.domains import Listed, Looked
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Ranked
 from secant.plan.rewrites.owners import unit_column
 from secant.sensitivity.certificate import (
     CannotBound,
@@ -45,6 +46,7 @@ from secant.sensitivity.truncation.clipping import (
     one_row_for_each_value,
 )
 from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once, each_value
+from secant.sensitivity.truncation.weighing import step_of, unlimited, weighed
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow.
@@ -89,7 +91,12 @@ class TruncationAnalysis:
         rows, limit, unit = owned_rows(release, ownerships)
         divided = _divided(request, limit)
         limits = _limits(request, rows, limit, ownerships, divided)
-        if not limits:
+        weights = {
+            r: bound
+            for r in release.ranked
+            if (bound := _weighed(r, ownerships, protection.truncation)) is not None
+        }
+        if not limits and not weights:
             raise CannotBound(
                 "truncation.clip",
                 release.exact,
@@ -141,7 +148,26 @@ class TruncationAnalysis:
             _limit_step(calls[c], measures[c], x, adds=c in apart or not calls[c].distinct)
             for c, x in bounds.items()
         )
+        bounds |= {r.column: bound for r, bound in weights.items()}
+        steps += tuple(step_of(r, bound) for r, bound in weights.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
+
+
+def _weighed(ranked: Ranked, ownerships: Ownerships, truncation: str) -> ClippedContribution | None:
+    """Give the limits of what the rows of a unit weigh that are ranked; None where one row of each counts anyway."""
+    if ranked.of_units or any(n.has_subquery(k.expression) for k in ranked.cells.keys):
+        return None
+    rows, declared = unlimited(ranked)
+    unit = unit_column(ownerships.of(rows), ownerships)
+    if unit is None or not owned_by(ownerships, rows, (unit,)):
+        return None
+    known = [x for x in (declared, ownerships.of(rows).guaranteed) if x is not None]
+    limit = min(known, default=None)
+    if limit == 1:
+        return None
+    if limit is not None and (limit <= FEW or truncation == "fixed"):
+        return weighed(ranked, rows, unit, (limit,))
+    return weighed(ranked, rows, unit, _candidates(1, limit, 0.0)[::-2][::-1])
 
 
 def _added(
