@@ -44,6 +44,8 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
         units = _rows_of_buckets(node, places)
         choices = list(_buckets_by_measure(keys[-1].one("expression"), places))
     for index, bucket in choices:
+        if not _of_measure(bucket, column):
+            continue
         nobodys = nothing = None
         while bucket.kind == "Case":
             (branch,) = bucket.several("branches")
@@ -59,9 +61,17 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
             bucket = bucket.one("default")
         if bucket.kind != "Bucket" or bucket.one("operand").kind != "Column":
             raise NotKnown("units are put into buckets in another way")
-        if bucket.one("operand").held("name") in (column, f"{column}.total"):
-            return Tally(node, units, bucket, nobodys, nothing, index, column)
+        return Tally(node, units, bucket, nobodys, nothing, index, column)
     return None
+
+
+def _of_measure(bucket: Node, column: str) -> bool:
+    """Whether units are put into a bucket by what they add to a measure; what is no bucket is looked at as well."""
+    while bucket.kind == "Case":
+        bucket = bucket.one("default")
+    if bucket.kind != "Bucket" or bucket.one("operand").kind != "Column":
+        return True
+    return bucket.one("operand").held("name") in (column, f"{column}.total")
 
 
 def _rows_of_buckets(node: Node, places: list[Node]) -> Node:

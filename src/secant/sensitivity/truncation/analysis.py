@@ -18,6 +18,7 @@ from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.owners import unit_column
+from secant.plan.rewrites.wide import octaves
 from secant.sensitivity.certificate import (
     CannotBound,
     Certificate,
@@ -68,6 +69,8 @@ class TruncationAnalysis:
             )
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
+        if release.tallied and release.undeclared.limits:
+            limit = None  # what a tally says holds for all units, what was found for all but a few
         limits = _limits(request, rows, limit, ownerships)
         if not limits:
             raise CannotBound(
@@ -113,7 +116,7 @@ def _added(
     # Where a tally of units chooses, octaves hold all that it can tell apart.
     race = truncation == "race"
     doubling = {
-        c.name: limits[c.name][::-2][::-1]
+        c.name: limits[c.name] if a.measures[c.name].wide else limits[c.name][::-2][::-1]
         for c in a.calls
         if _tallied(truncation, c.name, a.together)
         or (race and c.name not in weighted and never_negative(c))
@@ -198,6 +201,8 @@ def _limits(
         else:
             tallied = _tallied(protection.truncation, measure.column, release.together)
             candidates = _candidates(one, limit, 0.0 if tallied and _adds(call) else usual)
+            if measure.wide:
+                candidates = octaves(measure.type, one)
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             candidates_of[measure.column] = candidates
     return candidates_of
@@ -232,6 +237,8 @@ def _one(call: n.Aggregation, measure: Measure) -> int:
 
 def _fine(call: n.Aggregation, measure: Measure) -> int:
     """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
+    if measure.wide:
+        return 1 if measure.type.kind == "DOUBLE" else PARTS
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
