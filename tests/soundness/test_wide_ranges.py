@@ -16,7 +16,7 @@ import pytest
 import secant
 from secant.accuracy import reported_error
 from secant.engines.print.print_sql import lower
-from secant.errors import Refused
+from secant.errors import BackendError, Refused
 from secant.noise.mechanisms import limits as limit_choices
 from secant.plan.rewrites import measures
 from secant.release.measured import in_steps
@@ -24,7 +24,7 @@ from secant.release.tallies import read_tallies
 from secant.sensitivity import split as splitting
 from secant.sensitivity.certificate import ClippedContribution
 from secant.sensitivity.public_facts import PublicFacts
-from secant.sensitivity.truncation import analysis
+from secant.sensitivity.truncation import analysis, clipping
 from secant.sql.bind import bind
 
 VALUES = {
@@ -39,10 +39,14 @@ POLICY = {
 }
 
 
+MANY = 9
+"""So many reals at an end of the range come to more than 64 bits hold."""
+
+
 def worlds(column):
-    """All pairs of values of one person, beside one person with one row, and a row of nobody."""
+    """All pairs of values of one person with many rows, beside one person with one row, and a row of nobody."""
     for first, second, other in itertools.product(VALUES[column], repeat=3):
-        yield [(0, 0, first), (0, 1, second), (1, 0, other), (None, 1, other)]
+        yield [*[(0, 0, first)] * MANY, *[(0, 1, second)] * 2, (1, 0, other), (None, 1, other)]
 
 
 def connected(rows, column):
@@ -134,6 +138,13 @@ def test_steps_that_leave_the_numbers_of_engines_are_refused(monkeypatch):
     monkeypatch.setattr(measures, "REAL_BITS", 100)
     with pytest.raises(Refused):
         moves("cost", TEXTS[0].format("cost"), [(0, 0, 1e300), (1, 0, 0.5)])
+
+
+def test_sums_beyond_64_bits_would_be_noticed(monkeypatch):
+    """A planted fault: what a unit adds to a group is taken as it is, and the engine fails on somebody's rows."""
+    monkeypatch.setattr(clipping, "held", lambda added, measure: added)
+    with pytest.raises(BackendError):
+        moves("cost", TEXTS[1].format("cost"), [*[(0, 0, -math.inf)] * MANY, (1, 0, 0.5)])
 
 
 # ── what is said of the error ───────────────────────────────────────────────────────────────────────
