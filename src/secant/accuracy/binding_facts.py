@@ -60,6 +60,8 @@ def rests_on_inferred_limit(b: CertifiedRelease, column: str) -> bool:
     clipped = next((x for x in bounds if isinstance(x, ClippedContribution)), None)
     if clipped is None:
         return n.holds(b.release.exact, n.Truncate)
+    if b.release.selector is not None:
+        return True  # which keys are shown rests on that limit
     # Limits that are chosen take the place of that one, unless rows were limited further in.
     each = clipped.contributions.each
     return not b.release.tallied or each is None or n.holds(each, n.Truncate)

@@ -200,7 +200,8 @@ def _limits(
             continue
         else:
             tallied = _tallied(protection.truncation, measure.column, release.together)
-            candidates = _candidates(one, limit, 0.0 if tallied and _adds(call) else usual)
+            usual = 0.0 if tallied and _adds(call) else usual
+            candidates = _candidates(one, limit, usual, (WIDEST - 1) // _fine(call, measure))
             if measure.wide:
                 candidates = octaves(measure.type, one)
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
@@ -295,12 +296,13 @@ def _usual_part(call: n.Aggregation) -> float:
     return 1.0 if call.function == "count" else 0.5
 
 
-def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
+def _candidates(one: int, limit: int | None, usual: float, largest: int) -> tuple[int, ...]:
     """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed.
 
-    Where a tally chooses, `usual` is 0: it sees by itself what is usual, if only its octaves reach down there.
+    Where a tally chooses, `usual` is 0: it sees by itself what is usual, if only its octaves reach down there. Without
+    a declared limit the list ends with the `largest` that engines can count to.
     """
-    most = one * (limit if limit is not None else 2**20)
+    most = one * limit if limit is not None else max(one, min(one * 2**20, largest))
     least = one if limit is None else max(one, math.ceil(most * usual))
     candidates = {most}
     value = Fraction(max(1, least // FINEST))
