@@ -64,7 +64,9 @@ def text_of(page: Path) -> str:
     """Give the text of a page, with what is made of the code."""
     if page not in MADE:
         return page.read_text(encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(MADE[page], Path(__file__).with_name(f"{MADE[page]}.py"))
+    spec = importlib.util.spec_from_file_location(
+        MADE[page], Path(__file__).with_name(f"{MADE[page]}.py")
+    )
     assert spec is not None and spec.loader is not None
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)

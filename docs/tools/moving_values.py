@@ -85,7 +85,11 @@ def _at_scales(found: dict[str, dict[str, Any]]) -> list[str]:
         "",
         f"Not as printed: in Table 4 {', '.join(missed['paper']) or 'none'}, in Table 6 "
         f"{', '.join(missed['paper-l1']) or 'none'}.",
-        *(f"{query}: {why}." for (query, p), why in compare.UNEXPLAINED.items() if query in missed[p]),
+        *(
+            f"{query}: {why}."
+            for (query, p), why in compare.UNEXPLAINED.items()
+            if query in missed[p]
+        ),
         "",
     ]
 

@@ -100,8 +100,18 @@ def _tpch(found: dict[str, Any]) -> str:
 
 def _joins(found: dict[str, Any]) -> str:
     rows = found["bounds"]["queries"]
-    analyses = list(dict.fromkeys(analysis["analysis"] for row in rows for analysis in row["analyses"]))
-    titles = ["query", "local", "exact", *analyses, "choice", "ratio", "error of the answer at 95 %"]
+    analyses = list(
+        dict.fromkeys(analysis["analysis"] for row in rows for analysis in row["analyses"])
+    )
+    titles = [
+        "query",
+        "local",
+        "exact",
+        *analyses,
+        "choice",
+        "ratio",
+        "error of the answer at 95 %",
+    ]
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in rows:
         bounds = {analysis["analysis"]: analysis.get("rows") for analysis in row["analyses"]}

@@ -109,6 +109,26 @@ def test_exact_measures_are_those_of_duckdb(here, there, engine, tmp_path, prote
     assert compared >= len(texts) / 2
 
 
+WIDE = (
+    "SELECT sum(id), sum(CAST(id AS DOUBLE) / 7), sum(CAST(id AS DECIMAL(12, 2))) FROM orders",
+    "SELECT status, sum(id), sum(id - 1e300), sum(CAST(-id AS DECIMAL(12, 2))) FROM orders GROUP BY status",
+)
+
+
+@on_engines("text", [(text,) for text in WIDE], engines=OTHERS)
+def test_sums_without_a_range_are_those_of_duckdb(here, there, engine, tmp_path, text):
+    with (
+        opened(there, tmp_path, UNIT) as ours,
+        opened(f"duckdb:{here}", tmp_path, UNIT) as theirs,
+    ):
+        assert "rewrite.wide" in str(ours.explain(text, epsilon=1))
+        got, want = measured(ours, text), measured(theirs, text)
+        assert len(got) == len(want) > 0
+        for ours_rows, theirs_rows in zip(got, want, strict=True):
+            assert difference(ours_rows, theirs_rows, ordered=False) is None
+        assert ours.sql(text, epsilon=1).rows
+
+
 @on_engines()
 def test_the_whole_way(there, engine, tmp_path):
     with opened(there, tmp_path, FIXED) as db:

@@ -57,9 +57,15 @@ def rests_on_inferred_limit(b: CertifiedRelease, column: str) -> bool:
     """Whether a measure counts no more rows of a unit than a limit says that was found privately."""
     if not b.release.undeclared.limits:
         return False
-    bounds = [c.bounds.get(column) for c in b.certificates]
-    cut = any(isinstance(x, n.Truncate) for x in n.walk(b.release.exact))
-    return cut or any(isinstance(x, ClippedContribution) for x in bounds)
+    bounds = (c.bounds.get(column) for c in b.certificates)
+    clipped = next((x for x in bounds if isinstance(x, ClippedContribution)), None)
+    if clipped is None:
+        return n.holds(b.release.exact, n.Truncate)
+    if b.release.selector is not None:
+        return True  # which keys are shown rests on that limit
+    # Limits that are chosen take the place of that one, unless rows were limited further in.
+    each = clipped.contributions.each
+    return not b.release.tallied or each is None or n.holds(each, n.Truncate)
 
 
 def below_and_above(release: MeasuredAggregate, column: str) -> Span:
@@ -86,7 +92,10 @@ def ranges_used(release: MeasuredAggregate) -> list[ClampedRange]:
         call.name: m.words
         for m, call in zip(release.measures, release.exact.aggregations, strict=True)
     }
+    # Nobody's values are thought to lie outside of a range that is there for the sake of machines only.
+    wide = {m.words for m in release.measures if m.wide}
     clamps = _clamped(release.exact, descriptions)
+    clamps = [x for x in clamps if x.words not in wide]
     for ranked in release.ranked:
         clamps += _clamped(ranked.cells, {key.name: ranked.words for key in ranked.cells.keys})
         if isinstance(ranked.grid, Candidates) and ranked.grid.values != (False, True):

@@ -216,8 +216,9 @@ class _Reported:
                     # How far noise of an earlier release leads a later one from the truth, the data decide.
                     staged = any(reads_released(a) for a in b.release.aggregates)
                     lost = (0.0, 0.0) if miss is None else left_out(self.settled, m, miss)
-                    if cut and _open(b, column):
-                        # Nothing bounds what units with more groups or rows than are counted would have added.
+                    if cut and (_open(b, column) or (m.wide and not self.usual)):
+                        # Nothing bounds what units with more groups or rows than are counted would have added,
+                        # or what a single row adds of which nobody declared a range.
                         lost = below_and_above(b.release, column)
                     law = self.settled[column].number(m.step, lost)
                     if self.usual:

@@ -42,6 +42,8 @@ from secant.sensitivity.certificate import Certificate, ClippedContribution
 if TYPE_CHECKING:
     from secant.noise.query_plan import Reading
 
+MANY = 2**30
+"""Between limits that lie so far apart the noise may be anything: it is told in parts of the limit."""
 LOOKING = Fraction(2, 7)
 """What of the noise's epsilon a second look takes, where a tally leaves doubt: 0.2 of 0.7."""
 
@@ -176,14 +178,15 @@ class LimitToChoose(ClippedNoise):
 
     def words(self, step: Fraction, level: Fraction) -> str:
         """Say between which sizes the noise lies."""
-        ends = [
-            float(self.at(limit, 1).law.error(level) * step)
-            for limit in (self.bound.limits[0], self.bound.limits[-1])
-        ]
+        least, most = self.bound.limits[0], self.bound.limits[-1]
+        ends = [float(self.at(limit, 1).law.error(level) * step) for limit in (least, most)]
+        within = f"{ends[0]:.6g} to {ends[1]:.6g}"
+        if most > MANY * least:
+            within = f"{ends[1] / float(most * step):.3g} times the limit"
         return (
             f"a limit of what one unit adds is chosen privately (epsilon {float(self.choosing):.4g}), then "
             f"{self.share.once_limited}; noise within "
-            f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, {self.besides}"
+            f"{within} at {float(level):.0%}, {self.besides}"
         )
 
 
@@ -254,6 +257,8 @@ class LimitToTally(LimitToChoose):
             return float(law.size), law.normal
 
         declared = self.bound.cap is not None
+        if not declared and last == edges - 1:
+            seen = False  # how far people lie above the last limit, nothing tells
         found = usual_limit(
             tally, last, noise, choices=edges, least=below, groups=groups, declared=declared
         )

@@ -442,8 +442,10 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
             countable = limited or _one_row_each(policy, catalog, protection, name)
             effect = "SUM, AVG, MIN, MAX and MEDIAN over them are refused"
             if countable and _is_inferred(policy, name):
+                free = protection.tallied and len(policy.protections) == 1  # rewrite.wide
+                who = "SUM needs none; for" if free else "for SUM,"
                 effect = (
-                    "for SUM, AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
+                    f"{who} AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
                     "with a part of epsilon"
                 )
             message = f"no range for {listed}: {effect}, unless the question limits them by BETWEEN"

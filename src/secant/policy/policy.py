@@ -16,7 +16,7 @@ from pathlib import Path
 from secant.policy.beliefs import Belief
 from secant.policy.streams import Stream
 from secant.policy.windows import Window
-from secant.records import frozen
+from secant.records import frozen, replace
 
 KINDS = ("rows", "unit", "window", "cells", "rows+cells")
 LONGEST_NAME = 200
@@ -179,6 +179,17 @@ class Protection:
     """For `unit`: how much each unit gives. The budget is that of those who give most; others give in proportion."""
     found: frozenset[str] = frozenset()
     """For `unit`: the tables whose limit was not declared but found privately: some units may have more rows."""
+
+    @property
+    def tallied(self) -> bool:
+        """Whether a tally of units may say what limits each: where all give alike, and no error is known beforehand."""
+        alike = self.kind == "unit" and self.personal is None
+        return alike and self.truncation in ("auto", "chosen")
+
+    def declared_only(self) -> Protection:
+        """Give the protection without the limits that were found privately."""
+        limits = {table: x for table, x in self.limits.items() if table not in self.found}
+        return replace(self, limits=limits, found=frozenset())
 
 
 @frozen

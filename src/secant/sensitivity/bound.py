@@ -172,7 +172,7 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     bounds = dict(declared)
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, ClippedContribution)
-        cap = declared.get(column)
+        cap = None if _not_declared(release, column) else declared.get(column)
         bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
     if columns - set(bounds):
         return None
@@ -186,6 +186,11 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
         bounds=bounds,
         derivation=(*fixed.derivation, *chosen.derivation),
     )
+
+
+def _not_declared(release: MeasuredAggregate, column: str) -> bool:
+    """Whether what the plan lets a unit add was declared by nobody: some may add more (rewrite.wide)."""
+    return column in release.wide or (release.tallied and bool(release.undeclared.limits))
 
 
 def _most(certificate: Certificate) -> Fraction:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from secant.plan import nodes as n
+from secant.plan.facts.facts import Facts
 from secant.plan.facts.lineage import stored_column
 from secant.plan.facts.reads import scans
 from secant.plan.facts.scopes import read_columns
@@ -80,6 +81,22 @@ def _refusal(problem: Problem) -> Refusal:
     return Refusal("enforce", problem.rule, problem.reason, problem.hint, problem.node)
 
 
+def _tallied(
+    aggregate: n.Aggregate, name: str, facts: Facts, context: Context
+) -> MeasuredAggregate | Problem:
+    """Let sums without a range be limited by a tally of units, where a tally limits them (rewrite.wide)."""
+    protections, stepped = context.protections, context.stepped
+    if stepped is None and len(protections) == 1 and protections[0].tallied:
+        release = enforce(aggregate, name, facts, protections, tallied=True)
+        if isinstance(release, Problem):
+            return release
+        # What is divided is cut down together, by limits that no tally chooses: that needs ranges.
+        families = cut_together(release, context.quotients).together
+        if not any(release.wide & family for family in families):
+            return release
+    return enforce(aggregate, name, facts, protections, stepped=stepped)
+
+
 _LOOKED_UP = ("rewrite.range", "rewrite.subquery")
 """What is in the way for want of a public number: a range, or the value of a subquery inside an expression."""
 
@@ -88,9 +105,12 @@ def _enforced_rows(
     aggregate: n.Aggregate, name: str, context: Context
 ) -> MeasuredAggregate | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
-    facts, protections, stepped = context.facts, context.protections, context.stepped
-    release = enforce(aggregate, name, facts, protections, stepped=stepped)
-    if not isinstance(release, Problem) or release.rule not in _LOOKED_UP:
+    facts = context.facts
+    release = _tallied(aggregate, name, facts, context)
+    if isinstance(release, Problem):
+        if release.rule not in _LOOKED_UP:
+            return release
+    elif not release.wide:
         return release
     aggregate = with_public_values(aggregate, context)
     policy, read = facts.policy, read_columns(aggregate)
@@ -112,7 +132,7 @@ def _enforced_rows(
                 tables[table] = replace(old, columns=columns)
                 looked.append(f"range of {table}.{column}: looked up, the table is public")
     enlarged = facts.with_ranges(replace(policy, tables=tables))
-    release = enforce(aggregate, name, enlarged, protections, stepped=stepped)
+    release = _tallied(aggregate, name, enlarged, context)
     if isinstance(release, Problem):
         return release
     return replace(release, notes=(*dict.fromkeys(looked), *release.notes))

@@ -23,6 +23,8 @@ from secant.verifier.plans import (
 from secant.verifier.rows import Setting
 from secant.verifier.tallies import check_alone, check_counted, check_nobody, check_summed, tally_of
 
+HELD = 2**62
+"""Where additions are clamped so that they fit into 64 bits: above every limit."""
 MARGIN = 1 - Fraction(1, 2**40)
 """What a scaled part must be multiplied by, at most, for rounded quotients of doubles to stay below the limit."""
 
@@ -201,6 +203,7 @@ def scaled(
         raise NotKnown("an addition is scaled in another way")
     (branch,) = value.several("branches")
     added = branch.one("value") if fine == 1 else _part(branch.one("value"), fine)
+    inside, added = added, _unheld(added)
     if added.kind != "Column":
         raise NotKnown("an addition is scaled in another way")
     name, decimal = added.held("name"), str(added.held("type")).startswith("DECIMAL")
@@ -215,6 +218,8 @@ def scaled(
     if not own:
         raise Wrong("an addition is kept although its own total may exceed the limit")
     limit = min(number(most) for _, most in own)
+    if inside is not added and number(inside.one("high")) < limit:
+        raise Wrong("an addition within its limit is cut down")
     sign, positive = value.one("default"), value.one("default")
     if sign.kind == "Case":
         (negative,) = sign.several("branches")
@@ -260,9 +265,19 @@ def _sized(size: Node) -> str:
     if size.kind != "Call" or size.held("function") != "abs":
         raise NotKnown("a total is of something else than sizes")
     (argument,) = size.several("arguments")
+    argument = _unheld(argument)
     if argument.kind != "Column":
         raise NotKnown("a total is of something else than sizes")
     return str(argument.held("name"))
+
+
+def _unheld(added: Node) -> Node:
+    """Give an addition without the clamp that keeps it to 64 bits, the same on both sides: its total stays large."""
+    if added.kind != "Clamp" or added.one("operand").kind != "Column":
+        return added
+    if number(added.one("low")) != -HELD or number(added.one("high")) != HELD:
+        raise NotKnown("an addition is clamped before its size is taken")
+    return added.one("operand")
 
 
 def _check_share(
@@ -289,7 +304,7 @@ def _check_share(
     size = size.one("operand") if size.kind == "Cast" else size
     if product.held("op") != "*" or parts.held("op") != "*" or size.kind != "Call":
         raise NotKnown("a scaled addition is computed in another way")
-    if size.held("function") != "abs" or size.several("arguments") != [added]:
+    if size.held("function") != "abs" or [_unheld(x) for x in size.several("arguments")] != [added]:
         raise NotKnown("something else than the addition is scaled")
     if number(parts.one("right")) > MARGIN * fine / unit * (1 + Fraction(1, 2**50)):
         raise Wrong("scaled additions of a unit may come to more than the limit")

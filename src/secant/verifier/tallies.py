@@ -61,8 +61,7 @@ def tally_of(setting: Setting, node: Node, column: str) -> Tally | None:
             bucket = bucket.one("default")
         if bucket.kind != "Bucket" or bucket.one("operand").kind != "Column":
             raise NotKnown("units are put into buckets in another way")
-        if bucket.one("operand").held("name") in (column, f"{column}.total"):
-            return Tally(node, units, bucket, nobodys, nothing, index, column)
+        return Tally(node, units, bucket, nobodys, nothing, index, column)
     return None
 
 

@@ -12,7 +12,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.lineage import Lineage, Origin
 from secant.plan.facts.reads import columns_read, tables_read
 from secant.policy.policy import Policy, Protection
-from secant.records import frozen
+from secant.records import frozen, replace
 
 
 @frozen
@@ -32,8 +32,12 @@ def undeclared_of(
     ranked: Iterable[tuple[str, n.Aggregate]],
     policy: Policy,
     protections: tuple[Protection, ...],
+    declared: frozenset[str] = frozenset(),
 ) -> Undeclared:
-    """Follow every measure, and every order statistic with the aggregate that counts its cells, to what was found."""
+    """Follow every measure, and every order statistic with the aggregate that counts its cells, to what was found.
+
+    Sums that are `declared` keep to what is declared alone; what they add up may rest on inner sums all the same.
+    """
     tables = tables_read(exact, *(cells for _, cells in ranked))
     limits = frozenset(t for p in protections for t in p.found & tables)
     facts = (x for t in tables for x in policy.facts(t).columns.values())
@@ -52,13 +56,33 @@ def undeclared_of(
     # Inner sums are clamped summand by summand, and whatever is above reads the clamped ones.
     inner = [a for a in n.walk(exact.input) if isinstance(a, n.Aggregate)]
     below = frozenset().union(*(found(*_unbounded_calls(a)) for a in inner))
-    rests = {call.name: below | found(*_ranged_arguments(call)) for call in exact.aggregations}
+    rests = {
+        call.name: below if call.name in declared else below | found(*_ranged_arguments(call))
+        for call in exact.aggregations
+    }
     rests |= {column: found(*cells.keys) | below for column, cells in ranked}
     return Undeclared(
         frozenset().union(*rests.values()),
         limits,
         frozenset(column for column, origins in rests.items() if origins),
     )
+
+
+def declared_only(policy: Policy) -> Policy:
+    """Give the policy without the ranges that were found privately."""
+    if not any(x.found for facts in policy.tables.values() for x in facts.columns.values()):
+        return policy
+    tables = {
+        name: replace(
+            facts,
+            columns={
+                c: replace(x, range=None, found=False) if x.found else x
+                for c, x in facts.columns.items()
+            },
+        )
+        for name, facts in policy.tables.items()
+    }
+    return replace(policy, tables=tables)
 
 
 def _unbounded_calls(aggregate: n.Aggregate) -> list[n.Node]:

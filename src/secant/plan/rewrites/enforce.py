@@ -25,11 +25,11 @@ from secant.plan.facts.domains import (
     short_name,
 )
 from secant.plan.facts.facts import Facts
-from secant.plan.facts.ownership import Ownership, Ownerships
+from secant.plan.facts.ownership import Ownership, Ownerships, Paths
 from secant.plan.facts.ranges import Ranges, ranges_of
 from secant.plan.facts.reads import reads
 from secant.plan.facts.scopes import borrowed_by, read_columns
-from secant.plan.facts.undeclared import Undeclared, undeclared_of
+from secant.plan.facts.undeclared import Undeclared, declared_only, undeclared_of
 from secant.plan.rewrites.exact import make_exact
 from secant.plan.rewrites.measures import (
     QUOTIENTS,
@@ -97,6 +97,13 @@ class MeasuredAggregate:
     """
     undeclared: Undeclared = field(default_factory=Undeclared)
     """What it rests on that nobody declared."""
+    tallied: bool = False
+    """Whether a tally of units may say what limits each: what was found privately limits no sum or count then."""
+
+    @property
+    def wide(self) -> frozenset[str]:
+        """Name the measures that add up values of which nobody declared a range (rewrite.wide)."""
+        return frozenset(m.column for m in self.measures if m.wide)
 
     @property
     def aggregates(self) -> tuple[n.Aggregate, ...]:
@@ -125,6 +132,7 @@ def enforce(
     moving: bool = False,
     metric: bool = False,
     stepped: StreamKey | None = None,
+    tallied: bool = False,
 ) -> MeasuredAggregate | Problem:
     """Turn one aggregate into a release, or say why that cannot be done.
 
@@ -132,9 +140,10 @@ def enforce(
     public columns decide which groups there are. `metric` says that under all of them databases are compared by how far
     values move, also where rows come and go. `stepped` says which key's values are the steps of a
     stream: the first rows of a unit are then those of the earliest steps (stream.first), and groups are known
-    beforehand.
+    beforehand. `tallied` says that a tally of units may limit what each adds to sums and counts: these need no range,
+    and no limit of rows, that is not declared (rewrite.wide).
     """
-    builder = _Builder(aggregate, name, facts, protections, moving, metric, stepped)
+    builder = _Builder(aggregate, name, facts, protections, moving, metric, stepped, tallied)
     try:
         for step in PASSES:
             step(builder)
@@ -154,6 +163,7 @@ class _Builder:
     moving: bool = False
     metric: bool = False
     stepped: StreamKey | None = None
+    tallied: bool = False
     notes: list[str] = field(default_factory=list)
     scalars: tuple[n.Relation, ...] = ()
     domains: tuple[Domain, ...] = ()
@@ -240,6 +250,8 @@ class _Builder:
         """Say which values are possible, and what is joined under which conditions."""
         self.region = region_of(self.rows)
         self.ranges = self._ranges_of(self.rows)
+        if self.tallied:
+            self.measured.stated = self._stated_ranges()
 
     def settle_domains(self) -> None:
         """Say where the keys of groups come from."""
@@ -259,6 +271,11 @@ class _Builder:
             # the keys alone were asked for: something must be measured
             self.measured.count_rows(weight=1.0)
         self.notes += key_descriptions(self.domains)
+        self.notes += [
+            f"{m.words}: no range is declared, and none is needed: what a unit adds is limited (rewrite.wide)"
+            for m in self.measured.measures
+            if m.wide
+        ]
 
     def truncate(self) -> None:
         """Keep keys and arguments, and of each unit the first rows."""
@@ -310,7 +327,14 @@ class _Builder:
             copied=tuple(self.copies) if self.weighted else (),
             scalars=self.scalars,
             together=self._together(),
-            undeclared=undeclared_of(exact, counted, self.facts.policy, self.protections),
+            undeclared=undeclared_of(
+                exact,
+                counted,
+                self.facts.policy,
+                self.protections,
+                frozenset(self.measured.resting),
+            ),
+            tallied=self.tallied,
         )
 
     # ── what passes rest on ──────────────────────────────────────────────────────────────────────
@@ -320,6 +344,20 @@ class _Builder:
 
     def _ranges_of(self, relation: n.Relation) -> Ranges:
         return ranges_of(relation, self.facts.policy, lambda r: _rows_per_group(r, self.owners))
+
+    def _stated_ranges(self) -> Ranges:
+        """Say which values are possible by what is declared, without what was found privately."""
+        policy = self.facts.policy
+        stated = declared_only(policy)
+        found = any(p.found for p in self.protections)
+        if stated is policy and not found:
+            return self.ranges
+        owners = {
+            p.name: Ownerships(Paths(policy, p.declared_only()))
+            for p in self.protections
+            if p.kind == "unit"
+        }
+        return ranges_of(self.rows, stated, lambda r: _rows_per_group(r, owners))
 
     def _domains_of(self, keys: tuple[n.Named, ...], step: str | None = None) -> tuple[Domain, ...]:
         catalog = self.facts.catalog
@@ -537,9 +575,11 @@ class _Builder:
                 f"at most {ownership.guaranteed} row of a unit by construction ({protection.name})"
             )
             return projected
-        if arguments is self.measured.items and self._needs_no_limit(
-            protection, ownership.expected, column
-        ):
+        expected = ownership.expected
+        if self.tallied and protection.found:
+            declared = Ownerships(Paths(self.facts.policy, protection.declared_only()))
+            expected = declared.of(self.rows).expected
+        if arguments is self.measured.items and self._needs_no_limit(protection, expected, column):
             notes.append(f"rows of a unit are not limited ({protection.name})")
             return projected
         ranked = arguments is not self.measured.items or not self.measured.calls

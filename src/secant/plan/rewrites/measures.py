@@ -19,6 +19,7 @@ from secant.plan.functions.aggregates import SPREAD
 from secant.plan.rewrites.moments import average, covariance, variance
 from secant.plan.rewrites.null_on_error import total
 from secant.plan.rewrites.present import is_truth, paired, presence, valued
+from secant.plan.rewrites.wide import REAL_BITS, wide_range
 from secant.plan.show import same, same_call, show_scalar
 from secant.plan.typing import type_of
 from secant.records import frozen, replace
@@ -80,6 +81,8 @@ class Measure:
     """Where the engine gives the values of a group, and what is computed from them."""
     divides: float = 0.0
     """What of the weight is of outputs that only divide by it."""
+    wide: bool = False
+    """Whether it adds up values of which nobody declared a range, in a public one that is very wide (rewrite.wide)."""
 
 
 @dataclass
@@ -95,6 +98,10 @@ class Measures:
     """Arguments, computed for each row."""
     calls: list[n.Aggregation] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
+    stated: Ranges | None = None
+    """What is declared, without what was found privately, where sums need no more than that (rewrite.wide)."""
+    resting: set[str] = field(default_factory=set)
+    """The sums that rest on nothing that was found."""
 
     @property
     def bits(self) -> int:
@@ -122,8 +129,20 @@ class Measures:
                 )
             )
         assert call.argument is not None
+        if self.stated is not None and call.function == "sum" and not call.distinct:
+            return n.Named(call.name, self._stated_sum(call, self.stated, ranges))
         low, high = summed_range(call, ranges)
         return n.Named(call.name, rule(self, call, low, high))
+
+    def _stated_sum(self, call: n.Aggregation, stated: Ranges, ranges: Ranges) -> n.Scalar:
+        """SUM by what is declared, in a wide range where that bounds nothing (rewrite.wide)."""
+        assert call.argument is not None
+        known = stated.of(call.argument)
+        wide = None if known.bounded else wide_range(type_of(call.argument), known)
+        if wide is None and not known.bounded:
+            return self.sum_formula(call, *summed_range(call, ranges))
+        ends = summed_range(call, stated) if wide is None else wide.ends()
+        return self.sum_formula(call, *ends, wide=wide is not None, stated=True)
 
     def _truth(self, call: n.Aggregation) -> n.Scalar:
         """BOOL_AND and BOOL_OR, MIN and MAX of truth values, say whether any row is against, or for it."""
@@ -172,6 +191,7 @@ class Measures:
         center: Fraction,
         power: int,
         weight: float,
+        wide: bool = False,
     ) -> n.Column:
         """Sum (x - center)^power over clamped x, as whole multiples of a public step (rewrite.measure)."""
         assert call.argument is not None
@@ -193,7 +213,7 @@ class Measures:
                 summand = n.Arithmetic("-", summand, literal(shift, kind))
             released = t.INTEGER if kind.kind == "INTEGER" else t.decimal(38, kind.scale)
             call = n.Aggregation("", "sum", summand, call.distinct, call.span)
-            return self.measure(call, step, released, weight, description)
+            return self.measure(call, step, released, weight, description, wide=wide)
         if self.moving and power == 1 and not center:
             return self._moving_sum(call, column, magnitude, weight, description)
         clamped = _clamped(column, low, high)
@@ -206,12 +226,12 @@ class Measures:
                 "-", n.Arithmetic("*", summand, summand), literal(half, t.DOUBLE)
             )
         magnitude = max(abs(low - center), abs(high - center)) ** power
-        step = _grid(magnitude, self.bits)
+        step = _grid(magnitude, REAL_BITS if wide else self.bits)
         bound = _whole_bound(low, high, center, power, step)
         least = 0 if power == 1 and low >= center else -bound
         whole = n.Quantize(summand, step, least, bound)
         aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
-        return self.measure(aggregation, step, t.DOUBLE, weight, description)
+        return self.measure(aggregation, step, t.DOUBLE, weight, description, wide=wide)
 
     def _moving_sum(
         self,
@@ -289,6 +309,7 @@ class Measures:
         weight: float,
         description: str,
         preprocessed: Preprocessed | None = None,
+        wide: bool = False,
     ) -> n.Column:
         """Register a measure; equal ones are computed and paid once."""
         for index, earlier in enumerate(self.calls):
@@ -298,7 +319,7 @@ class Measures:
                 self.measures[index] = replace(measure, weight=measure.weight + weight)
                 return n.Column(measure.column, measure.type)
         column = f"{self.name}.m{len(self.measures)}"
-        self.measures.append(Measure(column, step, kind, weight, description, preprocessed))
+        self.measures.append(Measure(column, step, kind, weight, description, preprocessed, wide))
         self.calls.append(replace(call, name=column))
         return n.Column(column, kind)
 
@@ -317,9 +338,18 @@ class Measures:
             if measure.column == column:
                 self.measures[index] = replace(measure, divides=measure.divides + weight)
 
-    def sum_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
+    def sum_formula(
+        self,
+        call: n.Aggregation,
+        low: Fraction,
+        high: Fraction,
+        wide: bool = False,
+        stated: bool = False,
+    ) -> n.Scalar:
         """SUM is its own measure; a sum of values of one sign keeps that sign."""
-        total_column = self._sum(call, low, high, Fraction(0), 1, 1.0)
+        total_column = self._sum(call, low, high, Fraction(0), 1, 1.0, wide)
+        if stated:
+            self.resting.add(total_column.name)
         if (
             total_column.type.kind == "DOUBLE"
             and type_of(call.argument or total_column).kind != "DOUBLE"

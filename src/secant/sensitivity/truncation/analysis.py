@@ -20,6 +20,7 @@ from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.order_statistics import Ranked
 from secant.plan.rewrites.owners import unit_column
+from secant.plan.rewrites.wide import octaves
 from secant.sensitivity.certificate import (
     CannotBound,
     Certificate,
@@ -89,6 +90,8 @@ class TruncationAnalysis:
             )
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
+        if release.tallied and release.undeclared.limits:
+            limit = None  # what a tally says holds for all units, what was found for all but a few
         divided = _divided(request, limit)
         limits = _limits(request, rows, limit, ownerships, divided)
         weights = {
@@ -167,7 +170,7 @@ def _weighed(ranked: Ranked, ownerships: Ownerships, truncation: str) -> Clipped
         return None
     if limit is not None and (limit <= FEW or truncation == "fixed"):
         return weighed(ranked, rows, unit, (limit,))
-    return weighed(ranked, rows, unit, _candidates(1, limit, 0.0)[::-2][::-1])
+    return weighed(ranked, rows, unit, _candidates(1, limit, 0.0, WIDEST - 1)[::-2][::-1])
 
 
 def _added(
@@ -181,7 +184,7 @@ def _added(
     # Where a tally of units chooses, octaves hold all that it can tell apart.
     race = truncation == "race"
     doubling = {
-        c.name: _doubling(limits[c.name])
+        c.name: limits[c.name] if a.measures[c.name].wide else _doubling(limits[c.name])
         for c in calls
         if _tallied(truncation, c.name, a.together)
         or (race and c.name not in weighted and never_negative(c))
@@ -302,7 +305,10 @@ def _limits(
         else:
             tallied = _tallied(protection.truncation, measure.column, together)
             low = assigned or (tallied and summed)
-            candidates = _candidates(one, limit, 0.0 if low else usual)
+            most = (WIDEST - 1) // _fine(call, measure)
+            candidates = _candidates(one, limit, 0.0 if low else usual, most)
+            if measure.wide:
+                candidates = octaves(measure.type, one)
             if assigned:
                 # Each is compared with one that is twice as large at least (truncation.matching).
                 candidates = (
@@ -355,6 +361,8 @@ def _one(call: n.Aggregation, measure: Measure) -> int:
 
 def _fine(call: n.Aggregation, measure: Measure) -> int:
     """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
+    if measure.wide:
+        return 1 if measure.type.kind == "DOUBLE" else PARTS
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
@@ -423,12 +431,13 @@ def _usual_part(call: n.Aggregation) -> float:
     return 1.0 if call.function == "count" else 0.5
 
 
-def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
+def _candidates(one: int, limit: int | None, usual: float, largest: int) -> tuple[int, ...]:
     """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed.
 
-    Where a tally chooses, `usual` is 0: it sees by itself what is usual, if only its octaves reach down there.
+    Where a tally chooses, `usual` is 0: it sees by itself what is usual, if only its octaves reach down there. Without
+    a declared limit the list ends with the `largest` that engines can count to.
     """
-    most = one * (limit if limit is not None else 2**20)
+    most = one * limit if limit is not None else max(one, min(one * 2**20, largest))
     least = one if limit is None else max(one, math.ceil(most * usual))
     candidates = {most}
     value = Fraction(max(1, least // FINEST))

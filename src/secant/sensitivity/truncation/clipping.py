@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 from secant.plan import nodes as n
-from secant.plan.rewrites.measures import Measure, literal
+from secant.plan.rewrites.measures import WHOLE, Measure, literal
 from secant.plan.typing import fields_of, type_of
 from secant.schema import types as t
 
@@ -85,6 +85,13 @@ def unless_nobodys(each: n.Relation, a: Additions, nobodys: n.Scalar, units: n.S
     return n.Case((n.Branch(n.IsNull(column_of(each, owner_of(a))), nobodys),), units)
 
 
+def held(added: n.Column, measure: Measure) -> n.Scalar:
+    """Give what a unit adds to a group as a number of 64 bits: beyond all limits it may be any (rewrite.wide)."""
+    if not measure.wide or added.type.kind != "INTEGER":
+        return added
+    return n.Clamp(added, n.Literal(-WHOLE, t.INTEGER), n.Literal(WHOLE, t.INTEGER))
+
+
 def owner_of(a: Additions) -> str:
     """Name the column of units; a group key may be the unit's column itself."""
     return a.unit if any(k.name == a.unit for k in a.keys) else f"{a.unit}.adds"
@@ -106,7 +113,10 @@ def columns_of(relation: n.Relation) -> dict[str, n.Column]:
 def totals(each: n.Relation, a: Additions) -> n.Relation:
     """Give the size of what each unit adds to each measure, all groups together."""
     columns = columns_of(each)
-    sizes = [(c.name, _size(each, a, n.Call("abs", (columns[c.name],)))) for c in a.calls]
+    sizes = [
+        (c.name, _size(each, a, n.Call("abs", (held(columns[c.name], a.measures[c.name]),))))
+        for c in a.calls
+    ]
     unit = n.Named(f"{owner_of(a)}.total", columns[owner_of(a)])
     if not a.keys:
         return n.Project(each, (unit, *(n.Named(total_of(c), size) for c, size in sizes)))
@@ -157,7 +167,9 @@ def _cut(a: Additions, cuts: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     @cache  # measures of one quotient ask for each other's
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
         added = here[name]
-        plain = all_groups[total_of(name)] if a.keys else n.Call("abs", (added,))
+        plain: n.Scalar = n.Call("abs", (held(added, a.measures[name]),))
+        if a.keys:
+            plain = all_groups[total_of(name)]
         size = _size(each, a, plain)
         return size, amount(limit, a.measures[name], added.type)
 
@@ -230,7 +242,9 @@ def _weighted(
     ]
     step = measure.step if added.type.kind == "DECIMAL" else Fraction(1)
     parts = n.Arithmetic(
-        "*", n.Cast(n.Call("abs", (added,)), t.DOUBLE), literal(MARGIN * fine / step, t.DOUBLE)
+        "*",
+        n.Cast(n.Call("abs", (held(added, measure),)), t.DOUBLE),
+        literal(MARGIN * fine / step, t.DOUBLE),
     )
     share = shares[0] if len(shares) == 1 else n.Call("least", tuple(shares))
     whole: n.Scalar = n.Cast(n.Call("floor", (n.Arithmetic("*", parts, share),)), t.INTEGER)
@@ -241,7 +255,7 @@ def _weighted(
     signed = n.Case((n.Branch(n.Compare("<", added, nothing), n.Negate(whole)),), whole)
     inside = [n.Compare("<=", size, most) for size, most in weights]
     keeps = inside[0] if len(inside) == 1 else n.And(tuple(inside))
-    return n.Case((n.Branch(keeps, _in_parts(added, added.type, fine)),), signed)
+    return n.Case((n.Branch(keeps, _in_parts(held(added, measure), added.type, fine)),), signed)
 
 
 def _in_parts(whole: n.Scalar, kind: t.Type, fine: int) -> n.Scalar:
