@@ -71,6 +71,8 @@ class Reading:
         if self.together is not None:
             return {name: self.together}
         statements: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
+        if self.release.weighed is not None:
+            statements[keys_name(name)] = self.release.weighed.units
         for index, survey in enumerate(self.surveys):
             for number, relation in enumerate(survey.statements):
                 statements[survey_name(name, index, number)] = relation
@@ -106,6 +108,11 @@ def reading_of(release: MeasuredAggregate, noise: Mapping[str, Noise]) -> Readin
             direct = replace(direct, aggregations=calls)
         reading.instrument = Instrument((direct,), {})
     return reading
+
+
+def keys_name(release: str) -> str:
+    """Name the statement that adds up the weights by which keys are chosen."""
+    return f"{release} keys"
 
 
 def survey_name(release: str, survey: int, statement: int) -> str:

@@ -19,7 +19,7 @@ from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
 from secant.noise.limited import ClippedNoise
 from secant.noise.measure_noise import Noise
-from secant.noise.query_plan import Reading, Units, numbered, survey_name
+from secant.noise.query_plan import Reading, Units, keys_name, numbered, survey_name
 from secant.noise.ranked import Cells, read_cells, statement_of
 from secant.noise.secrecy import Private
 from secant.noise.smooth import CurveNoise, SurveyNoise
@@ -55,6 +55,19 @@ class PrivateValues:
     """Column of an order statistic -> the counted cells of each group."""
     noise: Mapping[str, Noise]
     """Measure column -> its noise, with the limit that was chosen. Public."""
+
+
+def weighed_keys(
+    b: CertifiedRelease, job: ReleasePlan, session: Session
+) -> tuple[Private[Keys], Private[list[int]]]:
+    """Give the keys that somebody has, in order, and what their units weigh together."""
+    allowed = _listed_parts(b)
+    rows = session.rows(job.statements[keys_name(b.release.name)])
+    found = sorted(
+        ((row[:-1], int(str(row[-1]))) for row in rows if allowed(row[:-1])),
+        key=lambda found: tuple(order_of_keys(v) for v in found[0]),
+    )
+    return Private([key for key, _ in found]), Private([weights for _, weights in found])
 
 
 def measured(

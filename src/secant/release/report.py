@@ -129,9 +129,7 @@ def mechanisms(job: ReleasePlan, settled: Mapping[str, Noise]) -> list[dict[str,
         entries += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
         choice = job.noise.choices.get(b.release.name)
         if choice is not None:
-            entries.append(
-                {"measure": "keys", "mechanism": "threshold", "threshold": choice.threshold}
-            )
+            entries.append({"measure": "keys", "mechanism": "threshold", "threshold": choice.units})
     return entries
 
 
@@ -188,7 +186,7 @@ def _noise_lines(b: CertifiedRelease, job: ReleasePlan) -> list[str]:
     choice = job.noise.choices.get(b.release.name)
     if choice is not None:
         lines.append(
-            f"keys: shown from a noisy count of {choice.threshold} on (delta {float(choice.delta):g})"
+            f"keys: shown from a noisy count of {choice.units} on (delta {float(choice.delta):g})"
         )
     return lines
 
