@@ -209,6 +209,19 @@ def test_large_groups_are_shown_and_small_ones_are_not(exact_keys):
     assert all(high is not None for high in (row[1] for row in answer.high))
 
 
+def test_units_are_counted_with_a_usual_error(exact_keys):
+    """Each of 3,000 people is in four groups: how many of them are in more is estimated."""
+    frame = pd.DataFrame(
+        {"who": [p for p in range(3000) for _ in range(4)], "shop": [*"abcd"] * 3000}
+    )
+    with connected(frame) as db:
+        text = "SELECT shop, count(DISTINCT who) AS n FROM v GROUP BY shop ORDER BY shop"
+        answer = db.sql(text, epsilon=10)
+    assert answer.error["kind"] == "usual"
+    assert [row[0] for row in answer.rows] == [*"abcd"]
+    assert all(abs(row[1] - 3000) < 300 for row in answer.rows)
+
+
 def test_what_will_be_hidden_is_said_in_units_before(exact_keys):
     frame = pd.DataFrame({"who": [1, 2], "shop": ["a", "b"]})
     told = []
@@ -249,6 +262,14 @@ def papers():
         assert db.verify(record["release"]).outcome == "verified"
         bodies = {kind: json.loads(db.ledger.paper(record["papers"][kind])) for kind in KINDS}
     return record, bodies
+
+
+def test_counts_of_units_are_verified_too():
+    frame = pd.DataFrame({"who": [1, 2, 3], "shop": ["a", "b", "b"]})
+    with connected(frame) as db:
+        db.sql("SELECT shop, count(DISTINCT who) AS n FROM v GROUP BY shop", epsilon=1)
+        (record,) = [r.fields for r in db.ledger.records() if r.fields["kind"] == "reserve"]
+        assert db.verify(record["release"]).outcome == "verified"
 
 
 def judged(papers, change):

@@ -79,8 +79,12 @@ class TruncationAnalysis:
         measures = {m.column: m for m in release.measures if m.column in limits}
         calls = {c.name: c for c in release.exact.aggregations if c.name in limits}
 
+        adding = tuple(
+            c for c in calls.values() if _adds(c) or _adds_units(c, request, rows, ownerships)
+        )
+
         def additions(*chosen: n.Aggregation) -> Additions:
-            fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
+            fine = {c.name: _fine(c, measures[c.name], adds=c in adding) for c in chosen}
             alone = all(limits[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
             return Additions(
                 rows, unit, release.exact.keys, chosen, measures, release.together, alone, fine
@@ -88,7 +92,6 @@ class TruncationAnalysis:
 
         alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
         bounds: dict[str, ClippedContribution] = {}
-        adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
             bounds |= _added(additions(*adding), limits, protection.truncation)
         for call in calls.values():
@@ -99,7 +102,10 @@ class TruncationAnalysis:
             c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
             for c, b in bounds.items()
         }
-        steps = tuple(_limit_step(calls[c], measures[c], x) for c, x in bounds.items())
+        added = {c.name for c in adding}
+        steps = tuple(
+            _limit_step(calls[c], measures[c], x, adds=c in added) for c, x in bounds.items()
+        )
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
@@ -200,6 +206,7 @@ def _limits(
         # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
         one = _one(call, measure)
         usual = share * _usual_part(call)
+        adds = _adds(call) or _adds_units(call, request, rows, ownerships)
         near = protection.truncation in ("auto", "near") and keeps(measure.column)
         if limit is not None and (fixed or near):
             if release.exact.keys or counts:
@@ -209,10 +216,25 @@ def _limits(
             continue
         else:
             tallied = _tallied(protection.truncation, measure.column, release.together)
-            candidates = _candidates(one, limit, 0.0 if tallied and _adds(call) else usual)
-        if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
+            candidates = _candidates(one, limit, 0.0 if tallied and adds else usual)
+        if candidates[-1] * _fine(call, measure, adds=adds) < WIDEST and not (
+            counts and len(candidates) == 1
+        ):
             candidates_of[measure.column] = candidates
     return candidates_of
+
+
+def _adds_units(
+    call: n.Aggregation, request: Request, rows: n.Relation, ownerships: Ownerships
+) -> bool:
+    """Whether a call counts units group by group, and a tally can tell in how many groups they are.
+
+    A unit adds one to each of its groups (truncation.clip, as for a count of rows that is one in each).
+    """
+    if not (call.distinct and call.function == "count" and request.release.exact.keys):
+        return False
+    tallied = _tallied(request.protection.truncation, call.name, request.release.together)
+    return tallied and is_owner(call.argument, ownerships, ownerships.of(rows))
 
 
 def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
@@ -242,16 +264,18 @@ def _one(call: n.Aggregation, measure: Measure) -> int:
     return max(1, math.ceil(each_row(call, measure.step)))
 
 
-def _fine(call: n.Aggregation, measure: Measure) -> int:
+def _fine(call: n.Aggregation, measure: Measure, *, adds: bool) -> int:
     """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
-    return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
+    return PARTS if adds and each_row(call, measure.step) < PARTS else 1
 
 
-def _limit_step(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
+def _limit_step(
+    call: n.Aggregation, measure: Measure, bound: ClippedContribution, *, adds: bool
+) -> Step:
     limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     description = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
-    if call.distinct:
+    if not adds:
         description = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
         value = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
         return Step("truncation.distinct", description, value, (), call, limits[-1])
