@@ -27,7 +27,7 @@ from secant.sensitivity.certificate import Certificate, is_still
 GRAIN = (
     2**40
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
-KEYS = Fraction(1, 6)
+KEYS = Fraction(1, 5)
 """What of epsilon the choice of keys takes by weighed units: groups of some dozens of people are seen with less."""
 
 

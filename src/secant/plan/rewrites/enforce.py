@@ -439,7 +439,9 @@ class _Builder:
             return None
         if protection.truncation not in ("auto", "chosen") or not self.aggregate.aggregations:
             return None
-        limits = (protection.groups, ownership.expected, ownership.guaranteed)
+        # A limit that was found privately is not one that units keep to.
+        expected = None if protection.found else ownership.expected
+        limits = (protection.groups, expected, ownership.guaranteed)
         fewest = min((x for x in limits if x is not None), default=MOST)
         if fewest <= FEW:
             return None
