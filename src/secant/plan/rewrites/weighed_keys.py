@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isqrt
+from typing import ClassVar
 
 from secant.plan import nodes as n
 from secant.plan.rewrites.measures import literal
@@ -34,6 +35,10 @@ class WeighedUnits:
     units: n.Aggregate
     most: int
     """Keys that one unit weighs in, at most."""
+
+    words: ClassVar[str] = "weights of units by key"
+    step: ClassVar[Fraction] = Fraction(1, PARTS)
+    """What one part is, in units."""
 
     @property
     def size(self) -> Fraction:
