@@ -255,6 +255,8 @@ class _Runner:
     """For each order statistic, what counts its cells."""
     limits: tuple[_Limits, ...] = ()
     """For each certificate with limits that are chosen, what counts units above them and what cuts down to them."""
+    weights: Any = None
+    """What adds up the weights of units, where those choose the keys."""
 
     def cells(self, database: Database) -> list[Cells]:
         """Give for each order statistic the rows of each cell, group by group."""
@@ -344,6 +346,7 @@ def target_of(text: str, prepared: Decomposition, world: World, findings: Findin
             compiled(b.release.exact),
             tuple(compiled(r.cells) for r in b.release.ranked),
             tuple(x for c in b.certificates for x in _Limits.all_of(c)),
+            None if b.release.weighed is None else compiled(b.release.weighed.units),
         )
         for b in prepared.bounded
     )
@@ -403,6 +406,7 @@ class Target:
                     _comparisons(runner.bounded, certificate, before, after),
                     _rank_comparisons(runner.bounded, certificate, cells, moved),
                     *(_limit_comparisons(runner, x, database, neighbor) for x in runner.limits),
+                    _weight_comparisons(runner, certificate, database, neighbor),
                 )
                 for claim in claims:
                     _, _, claimed, found = claim
@@ -454,9 +458,29 @@ def _comparisons(
                 Fraction(certificate.contribution),
                 max(changes, default=Fraction(0)),
             )
-    if any(isinstance(b, GlobalBound) for b in certificate.bounds.values()):
+    if any(isinstance(certificate.bounds[m.column], GlobalBound) for m in release.measures):
         different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
         yield "groups", "", Fraction(certificate.groups), different
+
+
+def _weight_comparisons(
+    runner: _Runner, certificate: Certificate, database: Database, neighbor: Database
+) -> Iterator[tuple[str, str, Fraction, Fraction]]:
+    """Give what is claimed of the weights of units by which keys are chosen (truncation.keys)."""
+    weighed = runner.bounded.release.weighed
+    if weighed is None or runner.weights is None:
+        return
+    before, after = (
+        {row[:-1]: int(row[-1]) for row in runner.weights(x)} for x in (database, neighbor)
+    )
+    changes = [abs(before.get(k, 0) - after.get(k, 0)) for k in {**before, **after}]
+    bound = certificate.bounds[weighed.column]
+    assert isinstance(bound, GlobalBound), "weights have a public bound"
+    yield "bound", weighed.column, bound.value, Fraction(sum(changes))
+    length = Fraction(sum(x * x for x in changes))
+    yield "length", weighed.column, certificate.squared(weighed.column), length
+    alone = [k for k in before if k not in after] or [k for k in after if k not in before]
+    yield "keys", weighed.column, Fraction(weighed.most), Fraction(len(alone))
 
 
 def _limit_comparisons(

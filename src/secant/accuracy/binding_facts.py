@@ -45,7 +45,7 @@ def noise_alone_moves(b: CertifiedRelease) -> bool:
     """Whether noise alone moves what a release shows: no choice, no softening, no limit of groups, no earlier stage."""
     release = b.release
     return (
-        release.selector is None
+        not release.chooses_keys
         and b.softened is None
         and not release.personal
         and groups_cut(release) is None

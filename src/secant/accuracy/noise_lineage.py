@@ -106,7 +106,9 @@ def _released(
     columns = {f.name: earlier | ({f.name} & drawn) for f in table.columns} | keys
     if not any(isinstance(d, Chosen) for d in b.release.domains):
         return NoiseLineage(columns, NOTHING)
-    return NoiseLineage(columns, earlier | ({b.release.selector or ""} & drawn))
+    weighed = b.release.weighed
+    chosen = {b.release.selector or ""} & drawn if weighed is None else {weighed.column}
+    return NoiseLineage(columns, earlier | chosen)
 
 
 def _union(parts: Iterable[Names]) -> Names:

@@ -214,9 +214,12 @@ def _hidden_keys(job: ReleasePlan, protections: tuple[Protection, ...]) -> Itera
         choice = job.noise.choices.get(b.release.name)
         if choice is not None and choice.groups:
             what = "units" if units else "rows of data"
+            more = ""
+            if b.release.weighed is not None:  # in four groups a unit weighs half as much in each
+                more = f", {2 * choice.units:,} where each is in four groups,"
             yield Caution(
                 "WRN-002",
-                f"groups with fewer than about {choice.threshold:,} {what} are hidden",
+                f"groups with fewer than about {choice.units:,} {what}{more} are hidden",
                 "declare `values` or a `range` for the grouped columns, group by coarser ones, or ask with a larger "
                 "epsilon or delta",
             )

@@ -383,6 +383,14 @@ def _claims(
                     yield claim("groups"), Fraction(certificate.groups), reached
             else:
                 yield from _smooth_claims(job, m.column, one, two, claim)
+        weighed = b.release.weighed
+        if weighed is not None:
+            changes = _changes(one.values, two.values, weighed.column)
+            size, length = sum(map(abs, changes), ZERO), sum((x * x for x in changes), ZERO)
+            yield Claim(protection, "weights of units", "bound"), weighed.size, size
+            yield Claim(protection, "weights of units", "length"), weighed.squared, length
+            reached = Fraction(sum(x != 0 for x in changes))
+            yield Claim(protection, "weights of units", "groups"), Fraction(weighed.most), reached
         for r in b.release.ranked:
             bound = certificate.bounds[r.column]
             if isinstance(bound, ClippedContribution):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from fractions import Fraction
+from itertools import pairwise
 
 from secant.errors import Refused
 from secant.noise.choosing import choose
@@ -17,6 +18,7 @@ from secant.noise.laws import NormalPart
 from secant.noise.measure_noise import KeyChoice, Noise
 from secant.noise.ranked import RankNoise, rank_noise, weighted_noise
 from secant.plan.rewrites.order_statistics import Ranked
+from secant.plan.rewrites.weighed_keys import PARTS, weight
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.sensitivity.bound import CertifiedRelease
@@ -26,6 +28,8 @@ from secant.sensitivity.certificate import Certificate, ClippedContribution, is_
 GRAIN = (
     2**40
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
+KEYS = Fraction(1, 5)
+"""What of epsilon the choice of keys takes by weighed units: groups of some dozens of people are seen with less."""
 
 BESIDE = 1 / 20
 """What of its weight a count has that a sum about a center is divided by: what is left of the sum is small, and so is
@@ -70,16 +74,30 @@ def calibrate(
     for b in bounded:
         for ranked in b.release.ranked:
             ranks[ranked.column] = _rank_noise(b, ranked, shares[ranked.column])
-        if b.release.selector is not None:
+        if b.release.chooses_keys:
             # What normal noise does not take of delta is for the keys.
             both = deltas[b.release.name] if normal.rhos else 2 * deltas[b.release.name]
-            groups = max(1, *(c.groups for c in b.certificates))
-            contribution = max(1, *(c.contribution for c in b.certificates))
-            selector = noise[b.release.selector]
-            chosen = selector.key_choice(both, groups, contribution)
-            choices[b.release.name] = replace(chosen, delta=both)
+            choices[b.release.name] = replace(_key_choice(b, noise, both), delta=both)
     nothing = {p.name: Cost() for p in protections}
     return repriced(NoisePlan(noise, choices, nothing, ranks, epsilon, normal), bounded)
+
+
+def _key_choice(b: CertifiedRelease, noise: Mapping[str, Noise], delta: Fraction) -> KeyChoice:
+    """Say from which noisy number on the keys of a release are shown."""
+    weighed = b.release.weighed
+    if weighed is not None:
+        # A unit with more keys weighs less in each, and has more to be shown: the worst number of keys counts.
+        ends = [*(2**k for k in range(weighed.most.bit_length())), weighed.most + 1]
+        choices = [
+            noise[weighed.column].key_choice(delta, last - 1, weight(first))
+            for first, last in pairwise(ends)
+        ]
+        worst = max(choices, key=lambda choice: choice.threshold)
+        return replace(worst, groups=weighed.most, parts=PARTS)
+    assert b.release.selector is not None
+    groups = max(1, *(c.groups for c in b.certificates))
+    contribution = max(1, *(c.contribution for c in b.certificates))
+    return noise[b.release.selector].key_choice(delta, groups, contribution)
 
 
 def repriced(drawn: NoisePlan, bounded: tuple[CertifiedRelease, ...]) -> NoisePlan:
@@ -106,6 +124,10 @@ def cost_of(drawn: NoisePlan, b: CertifiedRelease, certificate: Certificate) -> 
         largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
         value = _rank_bound(certificate, ranked.column)
         cost += Cost(pure=share * value / largest if largest else Fraction(0))
+    weighed = b.release.weighed
+    if weighed is not None and not is_still(certificate.bounds[weighed.column]):
+        cost += drawn.noise[weighed.column].cost(certificate, weighed.column)
+        cost += Cost(keys=drawn.choices[b.release.name].delta)
     if b.release.selector is not None and certificate.groups:
         cost += Cost(keys=drawn.choices[b.release.name].delta)
     return cost
@@ -121,12 +143,16 @@ def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[
             for m in b.release.measures
         }
         weight_of |= {r.column: r.weight for r in b.release.ranked}
-        for column, weight in weight_of.items():
+        for column, x in weight_of.items():
             bounds = [c.bounds.get(column) for c in b.certificates]
             still = all(bound is not None and is_still(bound) for bound in bounds)
-            weights[column] = 0.0 if still else weight ** (1 / 3)
+            weights[column] = 0.0 if still else x ** (1 / 3)
+    weighing = [b.release.weighed.column for b in bounded if b.release.weighed is not None]
+    keys = dict.fromkeys(weighing, epsilon * KEYS / max(1, len(weighing)))
+    epsilon -= sum(keys.values())
     total = sum(weights.values()) or 1.0
-    return {c: epsilon * int(GRAIN * weight / total) / GRAIN for c, weight in weights.items()}
+    shares = {c: epsilon * int(GRAIN * x / total) / GRAIN for c, x in weights.items()}
+    return shares | keys
 
 
 def divisors_of(b: CertifiedRelease) -> set[str]:
@@ -167,13 +193,12 @@ def _deltas(
 
     Of the protections that something here moves: the others pay nothing (`cost_of`).
     """
-    choosing = [b.release.name for b in bounded if b.release.selector is not None]
+    choosing = [b.release.name for b in bounded if b.release.chooses_keys]
     changed = {
         c.protection
         for b in bounded
         for c in b.certificates
-        if not all(map(is_still, c.bounds.values()))
-        or (b.release.selector is not None and c.groups)
+        if not all(map(is_still, c.bounds.values())) or (b.release.chooses_keys and c.groups)
     }
     smallest = min((delta[name] for name in changed), default=Fraction(0))
     if not choosing:

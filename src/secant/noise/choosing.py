@@ -47,6 +47,8 @@ TALLYING = Fraction(3, 10)
 """The same where the limit and the usual error are read off one tally of units by octave."""
 ASSIGNING = Fraction(2, 5)
 """The same where it is a limit of how many different values are assigned to one unit."""
+CHOOSING_KEYS = 0.2
+"""What the choice of keys by weighed units counts beside a number, where normal noise is on both."""
 SMOOTHNESS = 10
 """Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
 
@@ -63,9 +65,13 @@ def choose(
         for b in bounded
         for m in b.release.measures
     }
+    weighed = [b.release.weighed for b in bounded if b.release.weighed is not None]
+    for w in weighed:
+        share = LaplaceShare(shares[w.column])
+        noise[w.column] = PlainNoise(share.epsilon, share, w.size, w.squared)
     # A row that counts as a distance of 30 would be 30 steps of (epsilon, delta), which promise nothing.
     pure = {p.name for p in protections if p.kind not in ("rows", "unit", "cells")}
-    plain = []
+    plain = [Plain(w.column, CHOOSING_KEYS, shares[w.column], w.size, w.squared) for w in weighed]
     for b in bounded:
         for m in b.release.measures:
             moving = {c.protection for c in b.certificates if not is_still(c.bounds[m.column])}

@@ -35,6 +35,13 @@ class KeyChoice:
     threshold: int
     groups: int
     delta: Fraction
+    parts: int = 1
+    """Parts of a unit that the threshold counts: weights are fractions of one."""
+
+    @property
+    def units(self) -> int:
+        """Give how many units that are in one group only it takes to be shown, but for noise."""
+        return -(-self.threshold // self.parts)
 
 
 @frozen

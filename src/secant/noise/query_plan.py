@@ -103,6 +103,8 @@ class Reading:
                 statements[cells] = weighed.cut(weighed.bound.limits[-1])
                 if weighed.bound.contributions.above is not None:
                     statements[f"{cells} above"] = weighed.bound.contributions.above.plan
+        if self.release.weighed is not None:
+            statements[keys_name(name)] = self.release.weighed.units
         for index, survey in enumerate(self.surveys):
             for number, relation in enumerate(survey.statements):
                 statements[survey_name(name, index, number)] = relation
@@ -167,6 +169,11 @@ def reading_of(
             direct = replace(direct, aggregations=calls)
         reading.instrument = Instrument((direct,), {})
     return reading
+
+
+def keys_name(release: str) -> str:
+    """Name the statement that adds up the weights by which keys are chosen."""
+    return f"{release} keys"
 
 
 def survey_name(release: str, survey: int, statement: int) -> str:

@@ -105,7 +105,7 @@ def parts_by_table(
             plain = (
                 all(isinstance(x, GlobalBound) for c in b.certificates for x in c.bounds.values())
                 and not b.release.ranked
-                and b.release.selector is None
+                and not b.release.chooses_keys
                 and not protection.replace
             )
             for table in tables_read(*b.release.aggregates):

@@ -20,7 +20,7 @@ from secant.noise.ranked import RankNoise, drawn
 from secant.noise.secrecy import Private, sealed_map
 from secant.plan import nodes as n
 from secant.records import frozen
-from secant.release.measured import PrivateValues, measured, value_of
+from secant.release.measured import PrivateValues, measured, value_of, weighed_keys
 from secant.release.release_plan import Keys, ReleasePlan, released_fields
 from secant.release.staged_tables import stage
 from secant.sensitivity.bound import CertifiedRelease
@@ -73,6 +73,8 @@ def _released(
     b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
 ) -> NoisyTables:
     """Compute one release, and give the noise that is on it, with the limits that were chosen privately."""
+    if b.release.weighed is not None:
+        keys = _chosen(b.release.weighed.column, b, job, session)
     figures = measured(b, job, keys, session)
     groups = keys
     places: list[int] | None = None
@@ -105,6 +107,13 @@ def _at(values: Private[list[Any]], places: list[int] | None) -> Private[list[An
     return (
         values if places is None else sealed_map(values, lambda groups: [groups[i] for i in places])
     )
+
+
+def _chosen(column: str, b: CertifiedRelease, job: ReleasePlan, session: Session) -> Keys:
+    """Give the keys whose units weigh enough, with noise: they are public before anything else is read."""
+    keys, weights = weighed_keys(b, job, session)
+    noisy = job.noise.noise[column].draw(weights)
+    return reached(keys, noisy, job.noise.choices[b.release.name].threshold)[1]
 
 
 def _choose(

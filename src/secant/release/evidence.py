@@ -17,7 +17,7 @@ from secant.errors import UsageError
 from secant.evidence import Evidence, document, software
 from secant.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
 from secant.noise.measure_noise import LawfulNoise, Noise
-from secant.noise.query_plan import Reading, numbered
+from secant.noise.query_plan import Reading, keys_name, numbered
 from secant.noise.ranked import RankNoise, statement_of
 from secant.noise.running import RunningNoise
 from secant.noise.smooth import SurveyNoise
@@ -177,6 +177,13 @@ def _release(b: CertifiedRelease, job: ReleasePlan, writer: Writer) -> dict[str,
         if choice is None
         else {
             "selector": release.selector,
+            "weighed": None
+            if release.weighed is None
+            else {
+                "column": release.weighed.column,
+                "statement": keys_name(release.name),
+                "noise": _noise(job.noise.noise[release.weighed.column]),
+            },
             "threshold": choice.threshold,
             "groups": choice.groups,
             "delta": str(choice.delta),

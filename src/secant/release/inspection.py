@@ -28,7 +28,7 @@ from secant.release.answer import plain
 from secant.release.components import Component
 from secant.release.draw import NoisyTables, table_of
 from secant.release.finish import Result, finish, from_engine
-from secant.release.measured import Key, comparable, measured, value_of
+from secant.release.measured import Key, comparable, measured, value_of, weighed_keys
 from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.staged_tables import stage
 from secant.sensitivity.bound import CertifiedRelease
@@ -61,6 +61,12 @@ def unsealed(
     b: CertifiedRelease, job: ReleasePlan, keys: Keys | None, session: Session
 ) -> Unsealed:
     """Give what a release reads of each group."""
+    weights: dict[str, dict[Key, Any]] = {}
+    if b.release.weighed is not None:
+        candidates, content = weighed_keys(b, job, session)
+        keys = unseal(candidates)
+        groups = [comparable(key) for key in keys]
+        weights = {b.release.weighed.column: dict(zip(groups, unseal(content), strict=True))}
     private_values = measured(b, job, keys, session)
     groups = [comparable(key) for key in unseal(private_values.keys)]
 
@@ -71,7 +77,7 @@ def unsealed(
     varying = {*reading.curves, *reading.surveyed}
     plain = [c for c in reading.exact if c not in varying]
     return Unsealed(
-        {c: by_group(unseal(private_values.values[c])) for c in plain},
+        {c: by_group(unseal(private_values.values[c])) for c in plain} | weights,
         {c: by_group(unseal(private_values.values[c])) for c in varying},
         {c: by_group(unseal(content)) for c, content in private_values.cells.items()},
     )
@@ -94,7 +100,10 @@ def unnoised(
     noise: dict[str, Noise] = {}
     ranks: dict[str, RankNoise] = {}
     for b in job.prepared.bounded:
-        private_values = measured(b, job, keys[b.release.name], stage(session, tables))
+        engine, shown = stage(session, tables), keys[b.release.name]
+        if b.release.weighed is not None:
+            shown = unseal(weighed_keys(b, job, engine)[0])
+        private_values = measured(b, job, shown, engine)
         columns: list[list[object]] = []
         exact = {
             c: private_values.noise[c].unnoised(unseal(values))

@@ -21,7 +21,7 @@ from secant.noise.centered import CenteredLimit, CenterToChoose
 from secant.noise.limited import ClippedNoise
 from secant.noise.measure_noise import Noise
 from secant.noise.mechanisms.limits import take_tally
-from secant.noise.query_plan import Reading, Units, numbered, survey_name
+from secant.noise.query_plan import Reading, Units, keys_name, numbered, survey_name
 from secant.noise.ranked import Cells, RankNoise, read_cells, settled, statement_of, with_limit
 from secant.noise.secrecy import Private
 from secant.noise.smooth import CurveNoise, SurveyNoise
@@ -63,6 +63,19 @@ class PrivateValues:
     """Measure column -> noisy numbers, where others were read by them. Public."""
     ranks: Mapping[str, RankNoise]
     """The same for each order statistic."""
+
+
+def weighed_keys(
+    b: CertifiedRelease, job: ReleasePlan, session: Session
+) -> tuple[Private[Keys], Private[list[int]]]:
+    """Give the keys that somebody has, in order, and what their units weigh together."""
+    allowed = _listed_parts(b)
+    rows = session.rows(job.statements[keys_name(b.release.name)])
+    found = sorted(
+        ((row[:-1], int(str(row[-1]))) for row in rows if allowed(row[:-1])),
+        key=lambda found: tuple(order_of_keys(v) for v in found[0]),
+    )
+    return Private([key for key, _ in found]), Private([weights for _, weights in found])
 
 
 def measured(

@@ -65,7 +65,7 @@ def plan_release(
         noisy |= {m.column: signs.get(m.column, 0) for m in b.release.measures}
         noisy |= {r.column: 0 for r in b.release.ranked}
     after = "" if prepared.bounded else lower(prepared.post, session.dialect)
-    lacking = {b.release.name for b in prepared.bounded if b.release.selector is not None}
+    lacking = {b.release.name for b in prepared.bounded if b.release.chooses_keys}
     traced = trace(prepared.post, noisy, frozenset(lacking))
     return ReleasePlan(
         prepared=prepared,

@@ -128,11 +128,14 @@ def mechanisms(job: ReleasePlan, settled: Mapping[str, Noise]) -> list[dict[str,
                 }
             )
         entries += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
+        weighed = b.release.weighed
+        if weighed is not None:
+            noise = job.noise.noise[weighed.column]
+            size = {"epsilon": float(noise.epsilon), "step": float(weighed.step)}
+            entries.append({"measure": weighed.words, **size, **noise.describe(weighed.step)})
         choice = job.noise.choices.get(b.release.name)
         if choice is not None:
-            entries.append(
-                {"measure": "keys", "mechanism": "threshold", "threshold": choice.threshold}
-            )
+            entries.append({"measure": "keys", "mechanism": "threshold", "threshold": choice.units})
     return entries
 
 
@@ -187,10 +190,14 @@ def _noise_lines(b: CertifiedRelease, job: ReleasePlan) -> list[str]:
         description = job.noise.noise[m.column].words(m.step, job.level)
         lines.append(f"{m.words}: {description}{_other_law(job.noise.normal, m)}")
     lines += [description_of(r, job.noise.ranks[r.column], job.level) for r in b.release.ranked]
+    weighed = b.release.weighed
+    if weighed is not None:
+        noise = job.noise.noise[weighed.column].words(weighed.step, job.level)
+        lines.append(f"{weighed.words}: {noise}")
     choice = job.noise.choices.get(b.release.name)
     if choice is not None:
         lines.append(
-            f"keys: shown from a noisy count of {choice.threshold} on (delta {float(choice.delta):g})"
+            f"keys: shown from a noisy count of {choice.units} on (delta {float(choice.delta):g})"
         )
     return lines
 

@@ -20,6 +20,7 @@ from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import (
+    CannotBound,
     Certificate,
     ClippedContribution,
     Move,
@@ -37,6 +38,7 @@ from secant.sensitivity.interface import Analysis, LazyAnalysis, Request
 from secant.sensitivity.joins import JoinsAnalysis
 from secant.sensitivity.stability.analysis import StabilityAnalysis
 from secant.sensitivity.truncation.analysis import TruncationAnalysis
+from secant.sensitivity.truncation.keys import with_keys
 
 
 @cache
@@ -115,7 +117,13 @@ def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
         else:
             refusals += (outcome, *outcome.others)
     together = _limited if kind == "unit" else _least
-    return together(certificates, request), refusals
+    certificate = together(certificates, request)
+    if certificate is None:
+        return None, refusals
+    try:
+        return with_keys(certificate, request), refusals
+    except CannotBound as reason:
+        return None, [reason.refusal("truncation"), *refusals]
 
 
 def _for_those_who_give_least(
@@ -213,7 +221,7 @@ def _beside(
     rows = [(p, c) for p, c in changing if p.kind == "rows" and not p.replace]
     if len(changing) != 2 or len(cells) != 1 or len(rows) != 1 or not adds_up(cells[0][0]):
         return certificates
-    if release.ranked or release.selector is not None:
+    if release.ranked or release.chooses_keys:
         return certificates
     ((moving, curved),), ((hiding, jumping),) = cells, rows
     covered = context.facts.covered(hiding)

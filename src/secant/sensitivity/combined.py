@@ -107,7 +107,7 @@ class CombinedAnalysis:
         if release.ranked:
             reason = "a rank leaps where values move a little"
             return self._refuse(reason, "ask for counts, sums or averages instead")
-        if release.selector is not None:
+        if release.chooses_keys:
             reason = "keys are not chosen per unit of distance"
             return self._refuse(reason, "declare `values` for the grouped columns")
         return None

@@ -22,6 +22,7 @@ from secant.verifier.plans import Node, NotKnown, Wrong, tables, unsorted
 from secant.verifier.rows import Setting
 from secant.verifier.surveys import RULES as SURVEYED
 from secant.verifier.surveys import check_survey
+from secant.verifier.weighed import check_weights
 
 DRAWN = ("stability.rank", "stability.mode")
 """Rules of statistics that are drawn from counted cells."""
@@ -52,6 +53,8 @@ LIMITS = (
     "truncation.clip", "truncation.distinct", "truncation.matching", "truncation.race", "truncation.center",
     "truncation.weights",
 )  # fmt: skip
+KEYS = "truncation.keys"
+"""The rule of weights by which keys are chosen."""
 
 
 @dataclass(slots=True)
@@ -80,12 +83,20 @@ class Derivation:
         """Give for each source of keys how many combinations it lists."""
         return [d["count"] if d["kind"] == "listed" else None for d in self.release["keys"]]
 
+    @property
+    def weighed(self) -> str | None:
+        """Give the column of the weights by which keys are chosen; None where it is another number."""
+        choice = self.release["choice"]
+        weighed = None if choice is None else choice.get("weighed")
+        return None if weighed is None else str(weighed["column"])
+
     def check(self) -> list[str]:
         """Check everything; give the rules that were used."""
         self._speak_of_one_table()
         roots = [int(at) for at in self.certificate["derivation"]]
         names = [*self.release["measures"], *self.release["ranked"]]
-        if set(self.certificate["bounds"]) != set(names):
+        weighed = self.weighed
+        if set(self.certificate["bounds"]) != {*names, *([weighed] if weighed else [])}:
             raise Wrong("a measure has no bound, or a bound has no measure")
         if [self.steps[at]["rule"] for at in roots] == ["stability.public"] and self.steps[
             roots[0]
@@ -94,6 +105,8 @@ class Derivation:
             return ["stability.public"]
         for column in names:
             self._check_measure(column, roots)
+        if weighed:
+            self.used.add(self.release["choice"]["weighed"]["statement"])
         for at in roots:  # also what nothing rests on was claimed
             for premise in self.steps[at]["premises"]:
                 if self.steps[premise]["rule"] not in SURVEYED:
@@ -199,7 +212,12 @@ class Derivation:
         if not matching:
             if any(self.steps[at]["node"] is None for at in roots):
                 raise NotKnown("a step does not say what of the plan it speaks of")
-            others = {self.steps[at]["rule"] for at in roots} - {*MEASURES, *LIMITS, *DRAWN}
+            others = {self.steps[at]["rule"] for at in roots} - {
+                KEYS,
+                *MEASURES,
+                *LIMITS,
+                *DRAWN,
+            }
             if others:
                 raise NotKnown(f"{', '.join(sorted(others))} has no rule here")
             raise Wrong(f"no step gives the bound of {column}")
@@ -394,6 +412,9 @@ class Derivation:
 
     def check_choice(self) -> None:
         """Check how many groups one unit or row reaches, and what it adds to the number that chooses keys."""
+        if self.weighed:
+            self.keys_of_unit()
+            return
         selector = self.release["choice"]["selector"]
         aggregate, call = self._statement(selector)
         if any(d["kind"] not in ("listed", "chosen", "looked up") for d in self.release["keys"]):
@@ -417,6 +438,13 @@ class Derivation:
             most = rows // 2
         if most > int(self.certificate["contribution"]):
             raise Wrong("what one unit adds to the number that chooses keys is more than claimed")
+
+    def keys_of_unit(self) -> int:
+        """Check the statement that weighs units; give how many keys one unit weighs in at most."""
+        column = self.weighed
+        assert column is not None, "keys are chosen by weights"
+        statement = self.statements[self.release["choice"]["weighed"]["statement"]]
+        return check_weights(self.setting, statement, column, self.certificate)
 
 
 def _span(fraction: Fraction) -> Fraction:

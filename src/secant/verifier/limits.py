@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from secant.verifier.measures import each_row, one_in_group
+from secant.verifier.measures import counts_units, each_row, one_in_group
 from secant.verifier.plans import (
     Node,
     NotKnown,
@@ -102,6 +102,8 @@ def most_in_group(setting: Setting, node: Node, call: Node, step: Fraction) -> F
     else:
         named = str(call.held("name")).partition(".limit")[0]
         inner = next(c for c in each.several("aggregations") if c.held("name") == named)
+    if counts_units(setting, each, inner):
+        return Fraction(1)
     if not one_in_group(setting, each):
         raise NotKnown("whether a unit has one row in a group is not known here")
     low, high = each_row(inner, step)

@@ -20,6 +20,7 @@ from secant.verifier.owners import Owners
 from secant.verifier.plans import Node, NotKnown, Wrong, tables
 from secant.verifier.rows import setting_of
 from secant.verifier.streams import stream_price
+from secant.verifier.weighed import check_weighed_threshold
 
 FORMAT = 1
 HOLDS, WRONG, UNKNOWN = "holds", "wrong", "not known"
@@ -265,8 +266,14 @@ def _noisy(derive: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
             total = total.plus(price_of(column, measure["noise"], certified, squared, span))
     choice = release["choice"]
     if choice is not None:
-        noise = release["measures"][choice["selector"]]["noise"]
-        total = total.plus(check_threshold(choice, noise, certified))
+        weighed = choice.get("weighed")
+        if weighed:
+            total = total.plus(check_weighed_threshold(choice, derivation.keys_of_unit()))
+            square = Fraction(certified["squares"][weighed["column"]])
+            total = total.plus(price_of(weighed["column"], weighed["noise"], certified, square))
+        else:
+            noise = release["measures"][choice["selector"]]["noise"]
+            total = total.plus(check_threshold(choice, noise, certified))
     paid[certified["protection"]] = paid[certified["protection"]].plus(total)
     return f"it loses {_loss_text(total)} at most"
 

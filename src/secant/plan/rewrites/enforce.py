@@ -46,6 +46,7 @@ from secant.plan.rewrites.order_statistics import Ranked, RankedCalls, extreme_o
 from secant.plan.rewrites.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.rewrites.present import is_truth
 from secant.plan.rewrites.rewrite import columns_of
+from secant.plan.rewrites.weighed_keys import FEW, MOST, WeighedUnits, weighed_units
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
 from secant.plural import first, several
@@ -82,6 +83,8 @@ class MeasuredAggregate:
     """What was enforced, in words, for explain."""
     selector: str | None = None
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
+    weighed: WeighedUnits | None = None
+    """What private keys are chosen by instead, before anything else is read, where a unit may be in many groups."""
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
     personal: tuple[str, ...] = ()
@@ -108,7 +111,13 @@ class MeasuredAggregate:
     @property
     def aggregates(self) -> tuple[n.Aggregate, ...]:
         """Give everything that is computed for the release: whoever asks what it reads must ask all of them."""
-        return (self.exact, *dict.fromkeys(r.cells for r in self.ranked))
+        counted = dict.fromkeys(r.cells for r in self.ranked)
+        return (self.exact, *counted, *(() if self.weighed is None else (self.weighed.units,)))
+
+    @property
+    def chooses_keys(self) -> bool:
+        """Say whether its keys are chosen privately."""
+        return self.selector is not None or self.weighed is not None
 
     @property
     def listed_values(self) -> tuple[int | None, ...]:
@@ -168,6 +177,7 @@ class _Builder:
     scalars: tuple[n.Relation, ...] = ()
     domains: tuple[Domain, ...] = ()
     selector: str | None = None
+    weighed: WeighedUnits | None = None
     copies: dict[str, str] = field(default_factory=dict)
     weighted: bool = False
     owners: dict[str, Ownerships] = field(default_factory=dict)
@@ -266,7 +276,8 @@ class _Builder:
     def measure(self) -> None:
         """Make whole-number measures of what is asked for, and formulas that give it back from them."""
         self.outputs = [self._output(call) for call in self.aggregate.aggregations]
-        self.selector = self._selector()
+        self.weighed = self._weighed()
+        self.selector = None if self.weighed is not None else self._selector()
         if not self.measured.calls and not self.ranked.wanted:
             # the keys alone were asked for: something must be measured
             self.measured.count_rows(weight=1.0)
@@ -309,6 +320,8 @@ class _Builder:
         ]
         for cells in dict.fromkeys(r.cells for r in ranked):
             verify(cells)
+        if self.weighed is not None:
+            verify(self.weighed.units)
         drawn = tuple(n.Field(m.column, m.type) for m in measures)
         drawn += tuple(n.Field(r.column, r.type) for r in ranked)
         released = n.Released(self.name, fields + drawn)
@@ -322,6 +335,7 @@ class _Builder:
             self.aggregate,
             tuple(self.notes),
             self.selector,
+            self.weighed,
             ranked,
             personal=tuple(self.copies),
             copied=tuple(self.copies) if self.weighted else (),
@@ -445,6 +459,33 @@ class _Builder:
         if call.function in RANKED_FUNCTIONS and not measured and not is_truth(call):
             return self.ranked.output(call, ranges, self.arguments.argument, self._listed)
         return self.measured.output(call, ranges)
+
+    def _weighed(self) -> WeighedUnits | None:
+        """Weigh units by their keys, where keys must be chosen privately and a unit may have many (truncation.keys).
+
+        Keys alone are chosen by a count of units: something must be measured. Where a unit has few rows or groups, or
+        what noise will be must be known beforehand, the count of units is a number of the answer, or as good as one.
+        """
+        if not any(isinstance(d, Chosen) for d in self.domains):
+            return None
+        if len(self.protections) != 1 or len(self.owners) != 1 or self.stepped is not None:
+            return None
+        (protection,), (ownerships,) = self.protections, self.owners.values()
+        ownership = ownerships.of(self.rows)
+        unit = unit_column(ownership, ownerships)
+        if unit is None or not ownership.local or protection.personal is not None:
+            return None
+        if protection.truncation not in ("auto", "chosen") or not self.aggregate.aggregations:
+            return None
+        # A limit that was found privately is not one that units keep to.
+        expected = None if protection.found else ownership.expected
+        limits = (protection.groups, expected, ownership.guaranteed)
+        fewest = min((x for x in limits if x is not None), default=MOST)
+        if fewest <= FEW:
+            return None
+        keys = tuple(n.Named(k.name, group_key(k.expression)) for k in self.aggregate.keys)
+        most = min(MOST, MOST if protection.groups is None else protection.groups)
+        return weighed_units(self.rows, keys, unit, f"{self.name}.keys", most)
 
     def _selector(self) -> str | None:
         """Count units (or rows) for each key, if keys must be chosen privately."""

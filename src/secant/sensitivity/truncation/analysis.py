@@ -110,8 +110,12 @@ class TruncationAnalysis:
         measures = {m.column: m for m in release.measures if m.column in named}
         calls = {c.name: c for c in release.exact.aggregations if c.name in named}
 
+        adding = tuple(
+            c for c in calls.values() if _adds(c) or _adds_units(c, request, rows, ownerships)
+        )
+
         def additions(*chosen: n.Aggregation) -> Additions:
-            fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
+            fine = {c.name: _fine(c, measures[c.name], adds=c in adding) for c in chosen}
             cut = [c for c in chosen if limits.get(c.name)]
             alone = all(limits[c.name][0] >= _one(c, measures[c.name]) for c in cut)
             together = tuple(f for f in release.together if not f & divided.keys())
@@ -121,7 +125,6 @@ class TruncationAnalysis:
 
         alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
         bounds: dict[str, ClippedContribution] = {}
-        adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
             added = additions(*adding)
             whole = {c: x for c, x in limits.items() if x}
@@ -133,7 +136,9 @@ class TruncationAnalysis:
         apart = {
             c.name
             for c in calls.values()
-            if c.distinct and owned_by_one(c.argument, request.facts, ownerships, own)
+            if c.distinct
+            and c not in adding
+            and owned_by_one(c.argument, request.facts, ownerships, own)
         }
         for name in sorted(apart):
             each = replace(one_row_for_each_value(additions(calls[name])), fine={name: PARTS})
@@ -147,9 +152,9 @@ class TruncationAnalysis:
             else replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
             for c, b in bounds.items()
         }
+        sums = apart | {c.name for c in adding}
         steps = tuple(
-            _limit_step(calls[c], measures[c], x, adds=c in apart or not calls[c].distinct)
-            for c, x in bounds.items()
+            _limit_step(calls[c], measures[c], x, adds=c in sums) for c, x in bounds.items()
         )
         bounds |= {r.column: bound for r, bound in weights.items()}
         steps += tuple(step_of(r, bound) for r, bound in weights.items())
@@ -287,12 +292,21 @@ def _limits(
         one = _one(call, measure)
         usual = share * _usual_part(call)
         near = protection.truncation in ("auto", "near") and keeps(measure.column)
-        summed = _adds(call) or (
-            counts and owned_by_one(call.argument, request.facts, ownerships, owned)
+        units = _adds_units(call, request, rows, ownerships)
+        summed = (
+            _adds(call)
+            or units
+            or (counts and owned_by_one(call.argument, request.facts, ownerships, owned))
         )
         assigned = counts and not summed and not release.exact.keys
         few = limit is not None and limit <= (FEW_OWN if summed else FEW)
-        if counts and (assigned or summed) and protection.truncation == "auto" and not few:
+        if (
+            counts
+            and not units
+            and (assigned or summed)
+            and protection.truncation == "auto"
+            and not few
+        ):
             near = False
         if measure.column in divided.values() and measure.weight <= measure.divides:
             near = False  # cut down like the sum, so that both are of the same rows
@@ -305,7 +319,7 @@ def _limits(
         else:
             tallied = _tallied(protection.truncation, measure.column, together)
             low = assigned or (tallied and summed)
-            most = (WIDEST - 1) // _fine(call, measure)
+            most = (WIDEST - 1) // _fine(call, measure, adds=summed)
             candidates = _candidates(one, limit, 0.0 if low else usual, most)
             if measure.wide:
                 candidates = octaves(measure.type, one)
@@ -314,7 +328,9 @@ def _limits(
                 candidates = (
                     tuple(x for x in candidates if 2 * x <= candidates[-1]) + candidates[-1:]
                 )
-        if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
+        if candidates[-1] * _fine(call, measure, adds=summed) < WIDEST and not (
+            counts and len(candidates) == 1
+        ):
             candidates_of[measure.column] = candidates
     return candidates_of
 
@@ -330,6 +346,19 @@ def _divided(request: Request, limit: int | None) -> dict[str, str]:
     if few or request.protection.truncation not in ("auto", "chosen") or not known:
         return {}
     return divisors(release, limit)
+
+
+def _adds_units(
+    call: n.Aggregation, request: Request, rows: n.Relation, ownerships: Ownerships
+) -> bool:
+    """Whether a call counts units group by group, and a tally can tell in how many groups they are.
+
+    A unit adds one to each of its groups (truncation.clip, as for a count of rows that is one in each).
+    """
+    if not (call.distinct and call.function == "count" and request.release.exact.keys):
+        return False
+    tallied = _tallied(request.protection.truncation, call.name, request.release.together)
+    return tallied and is_owner(call.argument, ownerships, ownerships.of(rows))
 
 
 def _tallied(truncation: str, column: str, together: tuple[frozenset[str], ...]) -> bool:
@@ -359,11 +388,11 @@ def _one(call: n.Aggregation, measure: Measure) -> int:
     return max(1, math.ceil(each_row(call, measure.step)))
 
 
-def _fine(call: n.Aggregation, measure: Measure) -> int:
+def _fine(call: n.Aggregation, measure: Measure, *, adds: bool) -> int:
     """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
     if measure.wide:
         return 1 if measure.type.kind == "DOUBLE" else PARTS
-    return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
+    return PARTS if adds and each_row(call, measure.step) < PARTS else 1
 
 
 def _limit_step(
