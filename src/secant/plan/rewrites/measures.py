@@ -319,7 +319,9 @@ class Measures:
                 self.measures[index] = replace(measure, weight=measure.weight + weight)
                 return n.Column(measure.column, measure.type)
         column = f"{self.name}.m{len(self.measures)}"
-        self.measures.append(Measure(column, step, kind, weight, description, preprocessed, wide))
+        self.measures.append(
+            Measure(column, step, kind, weight, description, preprocessed, wide=wide)
+        )
         self.calls.append(replace(call, name=column))
         return n.Column(column, kind)
 
