@@ -88,6 +88,7 @@ class CenterToChoose(LimitToTally):
             tallied.choosing,
             tallied.groups,
             tallied.tally,
+            tallied.taking,
             tallied.cut,
             center,
         )

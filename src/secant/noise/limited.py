@@ -24,7 +24,7 @@ from secant.noise.measure_noise import (
     coarse,
 )
 from secant.noise.mechanisms.limits import choose_limit, cut_at_most, look_again, race, take_tally
-from secant.noise.secrecy import Private
+from secant.noise.secrecy import Private, sealed_map, unseal
 from secant.noise.tail import (
     HIGHEST,
     OctaveTally,
@@ -195,13 +195,17 @@ class TalliedLimit(ChosenLimit):
     """Noise for a limit that was read off a noisy tally of units by octave, and what that says of who is cut."""
 
     tally: OctaveTally
+    taking: OctaveTally | None
+    """The same of units that take away, where they are told from those that add."""
     cut: UsualLimit | None
     """How much the limit cuts off usually, in whole steps; None where too few people were seen."""
 
     def units_cut(self, miss: float) -> int:
         """Bound the units above the limit by what was counted above it (truncation.octaves)."""
         below = len(self.tally.counts) - len(self.bound.limits)
-        return cut_by_tally(self.tally, below + self.bound.limits.index(self.limit), miss)
+        edge = below + self.bound.limits.index(self.limit)
+        tallies = [t for t in (self.tally, self.taking) if t is not None]
+        return sum(cut_by_tally(t, edge, miss / len(tallies)) for t in tallies)
 
     def usually_cut(
         self, step: Fraction, level: Fraction, share: float = 1.0, shown: float = math.inf
@@ -210,7 +214,8 @@ class TalliedLimit(ChosenLimit):
         if self.cut is None or level > HIGHEST:
             return None
         low, middle, high = (x * float(step) for x in self.cut.left_out(share, float(level)))
-        return (low, middle, high) if self.bound.positive else (-high, 0.0, high)
+        told = self.bound.positive or self.taking is not None
+        return (low, middle, high) if told else (-high, 0.0, high)
 
 
 @frozen
@@ -232,20 +237,26 @@ class LimitToTally(LimitToChoose):
         return replace(chosen, share=_after_a_look(self.share))
 
     def settled(self, above: Private[list[int]], groups: int) -> ClippedNoise:
-        """Take the tally, count once more where a few units seem to add far more than all others, and choose."""
+        """Take the tally, count once more where a few units seem to add far more than all others, and choose.
+
+        Units that take away may be counted apart from those that add: each stands on one side.
+        """
         limits = self.bound.limits
-        tally = take_tally(limits, above, self.tallying)
-        share = self.share
-        edge, last = to_look_at_again(tally), last_seen(tally, strict=True)
-        if edge is None and last is not None:
-            last = last_seen(tally)
-        elif edge is not None and isinstance(share, LaplaceShare):
+        sides = _sides(above, len(limits))
+        tallies = [take_tally(limits, side, self.tallying) for side in sides]
+        share, look = self.share, Fraction(0)
+        doubtful = [to_look_at_again(t) for t in tallies]
+        if any(edge is not None for edge in doubtful) and isinstance(share, LaplaceShare):
             look = share.epsilon * LOOKING
             share = _after_a_look(share)
-            last = confirmed(tally, look_again(above, edge, look), float(look))
+        reached = [
+            _last(t, side, edge, look)
+            for t, side, edge in zip(tallies, sides, doubtful, strict=True)
+        ]
         # Beside normal noise, no part of which is epsilon, what is not sure is not believed.
-        seen = last is not None
-        if last is None:
+        seen = any(last is not None for last in reached)
+        tally, last = tallies[0], reached[0]
+        if not seen:
             last = likeliest_octave(tally)
 
         edges = len(tally.counts)
@@ -257,10 +268,17 @@ class LimitToTally(LimitToChoose):
             return float(law.size), law.normal
 
         declared = self.bound.cap is not None
-        if not declared and last == edges - 1:
+        if not declared and edges - 1 in reached:
             seen = False  # how far people lie above the last limit, nothing tells
         found = usual_limit(
-            tally, last, noise, choices=edges, least=below, groups=groups, declared=declared
+            tally,
+            last,
+            noise,
+            choices=edges,
+            least=below,
+            groups=groups,
+            declared=declared,
+            taking=None if len(tallies) == 1 else (tallies[1], reached[1]),
         )
         return TalliedLimit(
             epsilon=self.epsilon,
@@ -270,8 +288,31 @@ class LimitToTally(LimitToChoose):
             choosing=self.choosing,
             groups=groups,
             tally=tally,
+            taking=None if len(tallies) == 1 else tallies[1],
             cut=found if seen else None,
         )
+
+
+def _sides(above: Private[list[int]], limits: int) -> list[Private[list[int]]]:
+    """Split what was counted into units that add and units that take away, where they are told apart."""
+    counted = unseal(sealed_map(above, len))
+    if counted < 2 * limits:
+        return [above]
+    half = counted // 2
+    return [
+        sealed_map(above, lambda all_counts: all_counts[:half]),
+        sealed_map(above, lambda all_counts: all_counts[half:]),
+    ]
+
+
+def _last(
+    tally: OctaveTally, side: Private[list[int]], edge: int | None, look: Fraction
+) -> int | None:
+    """Give the last octave that surely holds units; `edge` is where that is in doubt, `look` what a look may take."""
+    last = last_seen(tally, strict=True)
+    if edge is None:
+        return last if last is None else last_seen(tally)
+    return confirmed(tally, look_again(side, edge, look), float(look)) if look else last
 
 
 def _after_a_look(share: Share) -> Share:

@@ -349,13 +349,14 @@ def _within(count: int, epsilon: float) -> int:
 
 def usual_limit(
     tally: OctaveTally,
-    last: int,
+    last: int | None,
     noise: Callable[[int], tuple[float, bool]],
     *,
     choices: int,
     least: int = 0,
     groups: int = 1,
     declared: bool = False,
+    taking: tuple[OctaveTally, int | None] | None = None,
 ) -> UsualLimit | None:
     """Give the edge whose answer lies nearest to the truth, usually, and what to add to that answer.
 
@@ -363,11 +364,15 @@ def usual_limit(
     whether that is normal instead of Laplace noise. Edges from `least` up to `choices` can be chosen. Of several groups
     each gets that noise, and what is cut is spread over them. None stands for the last edge, where nobody is `declared`
     to add more: it is taken if its noise alone is not much wider than the narrowest interval, and nothing is estimated.
+
+    `taking` is the tally of people who take away, where they were counted apart, with the last octave of theirs. A side
+    on which nobody is seen counts as one without people.
     """
-    seed = repr((tally.edges, tally.counts, tally.epsilon, last, groups))
+    sides = [(1, tally, last), *([] if taking is None else [(-1, *taking)])]
+    seed = repr([(t.edges, t.counts, t.epsilon, at, groups) for _, t, at in sides])
     generator = random.Random(seed)  # noqa: S311 - post-processing: nothing private rests on it
-    people = people_above(tally, last, generator)
-    excess = [_above_edges(tally.edges, draw) for draw in people]
+    people = [(sign, people_above(t, at, generator)) for sign, t, at in sides if at is not None]
+    excess = _excess(tally.edges, people)
     unit = [(_laplace(generator), generator.gauss(0, 1)) for _ in excess]
     best: tuple[float, int] | None = None
     for index in range(least, choices):
@@ -378,7 +383,7 @@ def usual_limit(
         if best is None or width < best[0]:
             best = width, index
     assert best is not None, "a tally has at least one octave"
-    if declared and last < len(tally.counts) - 1:
+    if declared and all(at is None or at < len(tally.counts) - 1 for _, _, at in sides):
         scale, normal = noise(choices - 1)
         alone = sorted(scale * u[normal] for u in unit)
         if _quantile(alone, 1 - MISS) - _quantile(alone, MISS) <= COINCIDES * best[0]:
@@ -386,8 +391,24 @@ def usual_limit(
     edge = tally.edges[best[1]]
     return UsualLimit(
         best[1],
-        tuple(tuple((n, at - edge) for n, at in draw if n and at > edge) for draw in people),
+        tuple(
+            tuple(
+                (n, sign * (at - edge))
+                for (sign, _), draw in zip(people, draws, strict=True)
+                for n, at in draw
+                if n and at > edge
+            )
+            for draws in zip(*(draws for _, draws in people), strict=True)
+        ),
     )
+
+
+def _excess(edges: Sequence[float], people: Sequence[tuple[int, list[Draw]]]) -> list[list[float]]:
+    """Give for each draw what lies above each edge, less what those take away who are on the other side."""
+    sides = [
+        [[sign * x for x in _above_edges(edges, draw)] for draw in draws] for sign, draws in people
+    ]
+    return [[math.fsum(x) for x in zip(*both, strict=True)] for both in zip(*sides, strict=True)]
 
 
 def people_above(tally: OctaveTally, last: int, generator: random.Random) -> list[Draw]:

@@ -376,7 +376,9 @@ def _settled(units: Units, tallies: Mapping[str, Tally], groups: int) -> dict[st
 
 
 def _told(tally: Tally, noise: ClippedNoise) -> list[int]:
-    return [*tally.cut, *tally.octaves] if noise.bound.assigned else tally.above
+    if noise.bound.assigned:
+        return [*tally.cut, *tally.octaves]
+    return tally.sides if noise.bound.octaves else tally.above
 
 
 def _figures(rows: list[Key], width: int | None) -> Callable[[Key], Figures]:

@@ -21,10 +21,19 @@ class Tally:
 
     above: list[int]
     """For each limit how many units add more, or take more away."""
+    taking: list[int]
+    """For each limit how many units take more away, where they are counted apart from those that add."""
     cut: list[int]
     """For each limit the sum with what units add cut down to it, or the values that can be assigned; or nothing."""
     octaves: list[int]
     """Where values are assigned, how many units have more than none, 1, 2, 4, … of them."""
+
+    @property
+    def sides(self) -> list[int]:
+        """Give the units that add more than each limit, then those that take more away, where they are told apart."""
+        if not self.taking:
+            return self.above
+        return [*(a - b for a, b in zip(self.above, self.taking, strict=True)), *self.taking]
 
 
 def read_tallies(
@@ -35,7 +44,8 @@ def read_tallies(
     if tallies.assigned:
         ((name, limits),) = tallies.limits.items()
         pairs = ((_like_itself(unit), _like_itself(value)) for unit, value in rows)
-        return {name: Tally(*assignable(pairs, limits))}
+        above, cut, octaves = assignable(pairs, limits)
+        return {name: Tally(above, [], cut, octaves)}
     rows_by_measure: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names}
     for row in rows:
         index, (bucket, units, *sums) = (0, row) if len(names) == 1 else (int(row[0]), row[1:])
@@ -62,7 +72,7 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
     units = [a + b for a, b in zip(more, less, strict=True)]
-    return Tally(units, cut if tallies.sums else [], [])
+    return Tally(units, less if middle else [], cut if tallies.sums else [], [])
 
 
 def _like_itself(value: Any) -> Any:
