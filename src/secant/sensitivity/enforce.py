@@ -30,6 +30,7 @@ from secant.sensitivity.derivative.public_rows import public_rows_of
 from secant.sensitivity.derivative.soften.softened import Softened
 from secant.sensitivity.derivative.soften.unions import soften
 from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.truncation.centering import about_centers
 
 
 @frozen
@@ -90,9 +91,10 @@ def _tallied(
         release = enforce(aggregate, name, facts, protections, tallied=True)
         if isinstance(release, Problem):
             return release
-        # What is divided is cut down together, by limits that no tally chooses: that needs ranges.
-        families = cut_together(release, context.quotients).together
-        if not any(release.wide & family for family in families):
+        # What is divided is cut down together, by limits that no tally chooses: that needs ranges, but about a center.
+        whole = cut_together(release, context.quotients)
+        wide = [release.wide & family for family in whole.together]
+        if not any(wide) or frozenset().union(*wide) <= about_centers(whole, None).keys():
             return release
     return enforce(aggregate, name, facts, protections, stepped=stepped)
 

@@ -129,20 +129,21 @@ class Measures:
                 )
             )
         assert call.argument is not None
-        if self.stated is not None and call.function == "sum" and not call.distinct:
-            return n.Named(call.name, self._stated_sum(call, self.stated, ranges))
+        if self.stated is not None and call.function in ("sum", "avg") and not call.distinct:
+            return n.Named(call.name, self._stated(call, self.stated, ranges))
         low, high = summed_range(call, ranges)
         return n.Named(call.name, rule(self, call, low, high))
 
-    def _stated_sum(self, call: n.Aggregation, stated: Ranges, ranges: Ranges) -> n.Scalar:
-        """SUM by what is declared, in a wide range where that bounds nothing (rewrite.wide)."""
+    def _stated(self, call: n.Aggregation, stated: Ranges, ranges: Ranges) -> n.Scalar:
+        """SUM and AVG by what is declared, in a wide range where that bounds nothing (rewrite.wide)."""
         assert call.argument is not None
+        formula = self.sum_formula if call.function == "sum" else self.average_formula
         known = stated.of(call.argument)
         wide = None if known.bounded else wide_range(type_of(call.argument), known)
         if wide is None and not known.bounded:
-            return self.sum_formula(call, *summed_range(call, ranges))
+            return formula(call, *summed_range(call, ranges))
         ends = summed_range(call, stated) if wide is None else wide.ends()
-        return self.sum_formula(call, *ends, wide=wide is not None, stated=True)
+        return formula(call, *ends, wide=wide is not None, stated=True)
 
     def _truth(self, call: n.Aggregation) -> n.Scalar:
         """BOOL_AND and BOOL_OR, MIN and MAX of truth values, say whether any row is against, or for it."""
@@ -374,7 +375,7 @@ class Measures:
         return n.Call("least", (total_column, zero)) if high <= 0 else total_column
 
     def _mean(
-        self, call: n.Aggregation, low: Fraction, high: Fraction, weight: float
+        self, call: n.Aggregation, low: Fraction, high: Fraction, weight: float, wide: bool = False
     ) -> tuple[n.Scalar, Fraction]:
         """The mean of x - center, and the center: halving the range halves the noise."""
         assert call.argument is not None
@@ -384,15 +385,27 @@ class Measures:
             if kind.kind in ("INTEGER", "DECIMAL")
             else _grid(high - low or Fraction(1))
         )
-        center = (low + high) / 2 // step * step
+        # In a very wide range much would cost digits, and a center is chosen later; nothing would make it a plain sum.
+        center = step if wide else (low + high) / 2 // step * step
         # Shares: the error of S/N is (dS, (mean - center) dN)/N; under a flat prior E(mean - center)^2 is a third.
-        summed = self._sum(call, low, high, center, 1, weight)
+        summed = self._sum(call, low, high, center, 1, weight, wide)
         count = self._number_of_values(call, weight / 3)
         return n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count), center
 
-    def average_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
+    def average_formula(
+        self,
+        call: n.Aggregation,
+        low: Fraction,
+        high: Fraction,
+        wide: bool = False,
+        stated: bool = False,
+    ) -> n.Scalar:
         """AVG from a sum about the middle of the range, and a count."""
-        return average(*self._mean(call, low, high, 1.0), low, high)
+        before = len(self.measures)
+        mean, center = self._mean(call, low, high, 1.0, wide)
+        if stated:
+            self.resting |= {m.column for m in self.measures[before:]}
+        return average(mean, center, low, high)
 
     def _covariance(self, call: n.Aggregation, ranges: Ranges) -> n.Scalar:
         """COVAR_POP from a sum of products about both centers, two sums and a count."""

@@ -14,7 +14,6 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.facts.cardinality import expected_share
-from secant.plan.facts.domains import Listed, Looked
 from secant.plan.facts.ownership import Ownership, Ownerships
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
@@ -38,7 +37,7 @@ from secant.sensitivity.summands import (
     one_a_group,
     owned_by_one,
 )
-from secant.sensitivity.truncation.centering import centered, divisors
+from secant.sensitivity.truncation.centering import about_centers, centered
 from secant.sensitivity.truncation.clipping import (
     Additions,
     cut_down,
@@ -340,12 +339,12 @@ def _divided(request: Request, limit: int | None) -> dict[str, str]:
 
     Of few rows for each unit, all that a center could save is what the declared range is too wide.
     """
-    release = request.release
-    known = all(isinstance(d, (Listed, Looked)) for d in release.domains)
-    few = limit is not None and limit < MANY
-    if few or request.protection.truncation not in ("auto", "chosen") or not known:
+    if request.protection.truncation not in ("auto", "chosen"):
         return {}
-    return divisors(release, limit)
+    few = limit is not None and limit < MANY
+    wide = {m.column for m in request.release.measures if m.wide}
+    found = about_centers(request.release, limit)
+    return {c: count for c, count in found.items() if c in wide or not few}
 
 
 def _adds_units(

@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.facts.domains import Listed, Looked
 from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.measures import Measure
@@ -40,8 +41,11 @@ MANY = 2**20
 """Rows of a unit that limits allow for where nobody declared how many it may have."""
 
 
-def divisors(release: MeasuredAggregate, limit: int | None) -> dict[str, str]:
-    """Give the sums that are only ever divided by one count, each with that count."""
+def about_centers(release: MeasuredAggregate, limit: int | None) -> dict[str, str]:
+    """Give the sums that may be measured about a center: of known groups, only ever divided by one count, with that."""
+    listed = all(isinstance(d, (Listed, Looked)) for d in release.domains)
+    if not listed and release.weighed is None:  # groups have to be known before anything is read
+        return {}
     calls = {c.name: c for c in release.exact.aggregations}
     measures = {m.column: m for m in release.measures}
     found: dict[str, str] = {}
