@@ -7,6 +7,7 @@ on a database and on a neighbor are told apart by no more than its share of epsi
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -62,6 +63,21 @@ def test_one_unit_less_moves_one_count_by_one_where_all_are_seen(monkeypatch):
     assert counts_with_the_least(monkeypatch, (1, 1, 2, 0, -7)) == (2, 1, 0, 1, 0)
 
 
+def counts_of_both_sides(monkeypatch, totals):
+    """Give the counts of units that add and of units that take away, without noise."""
+    monkeypatch.setattr(limit_choices, "add_discrete_laplace", lambda values, *, scale: values)
+    sides = [[s * t for t in totals if s * t > 0] for s in (1, -1)]
+    told = [x for side in sides for x in (len(side), *above(side))]
+    halves = limited._sides(Private(told), len(LIMITS))
+    assert len(halves) == 2
+    return [x for half in halves for x in take_tally(LIMITS, half, Fraction(1)).counts]
+
+
+def test_one_unit_less_moves_one_count_of_both_sides_by_one(monkeypatch):
+    assert moves(monkeypatch, counts_of_both_sides) == 1
+    assert counts_of_both_sides(monkeypatch, (1, 2, 5, -7)) == [1, 1, 0, 1, 0, 0, 0, 0, 1, 0]
+
+
 def test_counting_a_unit_at_every_limit_would_be_noticed(monkeypatch):
     """A planted fault: the numbers of units above each limit are released with the noise of one count."""
     assert moves(monkeypatch, lambda _, totals: above(totals)) == len(LIMITS)
@@ -97,12 +113,15 @@ def test_half_of_the_noise_would_be_noticed():
     assert max(worst_ratio(one, other, draws), worst_ratio(other, one, draws)) > 1
 
 
+OCTAVES = tuple(2**k for k in range(12))
+BOUND = ClippedContribution(
+    Contributions(None, lambda chosen: None), OCTAVES, positive=True, partners=("m",), octaves=True
+)
+
+
 def noise_of(share):
     """Give noise whose limit is yet to be tallied."""
-    made = Contributions(None, lambda chosen: None)
-    octaves = tuple(2**k for k in range(12))
-    bound = ClippedContribution(made, octaves, positive=True, partners=("m",), octaves=True)
-    return LimitToTally(Fraction(1), share, bound, octaves[-1], Fraction(3, 10))
+    return LimitToTally(Fraction(1), share, BOUND, OCTAVES[-1], Fraction(3, 10))
 
 
 CROWD, GROUP = [3000] + [0] * 11, [3040] + [40] * 11
@@ -125,6 +144,34 @@ def test_what_is_spent_on_either_branch_is_what_was_charged(monkeypatch, exact_t
     assert noise.choosing + sum(looks) + noise.share.epsilon == 1
     assert noise.law.size * noise.share.epsilon == noise.limit
     assert bool(looks) == (counted is GROUP)
+
+
+def both_sides(adding, taking):
+    """Give what is told of units that add and of units that take away: how many are above each octave's end."""
+    return Private([*adding, *taking])
+
+
+def test_a_second_look_at_both_sides_is_paid_once(monkeypatch, exact_tally):
+    looks = []
+    monkeypatch.setattr(
+        limited, "look_again", lambda above, edge, epsilon: looks.append(epsilon) or 40
+    )
+    noise = noise_of(LaplaceShare(Fraction(7, 10))).settled(both_sides(GROUP, GROUP), 1)
+    assert len(looks) == 2  # of units none of which stands on both sides
+    assert noise.choosing + looks[0] + noise.share.epsilon == 1
+
+
+def test_what_is_cut_leans_to_the_side_where_units_are(exact_tally):
+    """Nobody takes away, so nothing that is cut off would have lowered the sum."""
+    falling = [4000 >> k for k in range(12)]
+    noise = replace(noise_of(LaplaceShare(Fraction(7, 10))), bound=replace(BOUND, positive=False))
+    level = Fraction(95, 100)
+    low, _, high = noise.settled(both_sides(falling, [0] * 12), 1).usually_cut(Fraction(1), level)
+    assert 0 <= low <= high
+    low, _, high = noise.settled(both_sides([0] * 12, falling), 1).usually_cut(Fraction(1), level)
+    assert low <= high <= 0
+    low, _, high = noise.settled(both_sides(falling, falling), 1).usually_cut(Fraction(1), level)
+    assert low < 0 < high
 
 
 def test_what_is_said_beforehand_holds_on_either_branch(exact_tally):
