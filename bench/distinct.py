@@ -12,11 +12,12 @@ from statistics import fmean, median
 
 import numpy as np
 
-from secant.noise.assigned import LimitToAssign
+from secant.noise.assigned import TALLYING, LimitToAssign
 from secant.noise.choosing import ASSIGNING
 from secant.noise.measure_noise import LaplaceShare
 from secant.noise.mechanisms.matching import assignable
 from secant.noise.secrecy import Private
+from secant.noise.tail import SEEN
 from secant.sensitivity.certificate import ClippedContribution, Contributions
 
 SIZES = ("twelve", "geometric", "lognormal", "pareto", "couriers", "one")
@@ -28,6 +29,7 @@ SHARING = {
     "30 % own": (0.3, 1_000, 1.0),
     "all own": (1.0, 10, 1.0),
 }
+COURIERS = 40
 LEVEL = Fraction(95, 100)
 FEWEST = 300
 """People, times epsilon, from which on a usual error is meant to hold."""
@@ -43,7 +45,9 @@ def pairs_of(
         "lognormal": lambda: 1 + np.floor(draw.lognormal(1.5, 1, people)).astype(int),
         "pareto": lambda: np.minimum(1 + 3 * draw.pareto(1.5, people), 3000).astype(int),
         "couriers": lambda: np.where(
-            np.arange(people) < 40, draw.integers(200, 400, people), 1 + draw.poisson(6, people)
+            np.arange(people) < COURIERS,
+            draw.integers(200, 400, people),
+            1 + draw.poisson(6, people),
         ),
         "one": lambda: np.ones(people, int),
     }[sizes]()
@@ -79,7 +83,7 @@ def main() -> None:
         noise = LimitToAssign(
             epsilon, LaplaceShare(epsilon - choosing), bound, limits[-1], choosing
         )
-        held, widths, none = [], [], 0
+        held, unseen, widths, none = list[float](), list[float](), list[float](), 0
         for people in map(int, asked.people.split(",")):
             if people * epsilon < FEWEST:
                 continue
@@ -101,12 +105,16 @@ def main() -> None:
                         high = shown + math.hypot(error, usual[2])
                         cell.append(shown - error <= truth <= high)
                         widths.append((error + high - shown) / 2 / truth)
-                    held.append(fmean(cell or [math.nan]))
-                    if held[-1] < 0.9:
-                        print(f"  {people:,} people, {sizes}, {sharing}: {held[-1]:.2f}")
+                    share = fmean(cell or [math.nan])
+                    # An answer says that so few people are not seen.
+                    seen = sizes != "couriers" or COURIERS * epsilon * TALLYING * ASSIGNING >= SEEN
+                    (held if seen else unseen).append(share)
+                    if share < 0.9:
+                        print(f"  {people:,} people, {sizes}, {sharing}: {share:.2f}")
         print(
-            f"epsilon {float(epsilon):g}: holds in {fmean(held):.3f} of {len(held)} cells, without a usual error "
-            f"{none}, half width {median(widths):.1%} (middle)",
+            f"epsilon {float(epsilon):g}: holds in {fmean(held):.1%} of answers in {len(held)} cells, in "
+            f"{fmean(unseen or [math.nan]):.1%} where a few people are not seen, without a usual error {none}, half "
+            f"width {median(widths):.1%} (middle)",
             flush=True,
         )
 

@@ -25,6 +25,7 @@ PEOPLE = Protection(
 )
 CHOSEN = replace(PEOPLE, truncation="chosen")
 FIXED = replace(PEOPLE, truncation="fixed")
+SEVERAL = replace(CHOSEN, limits=dict.fromkeys(LIMITS, 16))
 FEW = replace(PEOPLE, limits=dict.fromkeys(LIMITS, 1))
 VISITS = Protection("visits", "unit", Fraction(1), unit=("visit", "vid"), limits={"item": 2})
 ROWS = Protection(
@@ -144,6 +145,14 @@ CASES: dict[str, Directed] = {
     "values that are assigned to a person": case(
         "SELECT count(DISTINCT cost) FROM visit", CHOSEN,
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 0, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
+    "people of each kind": case(
+        "SELECT kind, count(DISTINCT pid) FROM visit GROUP BY kind", SEVERAL,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "b"), (3, 1, 1, 1, None), (4, 2, 1, 0, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
+    "visits of which items are": case(
+        "SELECT count(DISTINCT vid) FROM item", SEVERAL,
+        person=[(1,), (2,)], visit=[(1, 1), (2, 1), (3, 1), (4, 2)], item=[(1, 1), (2, 1), (3, 2), (4, 3), (5, 4)],
     ),
     "a race of what a person adds": case(
         "SELECT kind, count(*) FROM visit GROUP BY kind", replace(PEOPLE, truncation="race", limits={"visit": 8}),

@@ -94,8 +94,9 @@ def _column_ends(
     cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
     alone = _Reported(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
     between = _between(job, closed, output, scalar, noise)
-    if used & _beyond(job):
+    if used & _beyond(job) or not all(settled[c].as_asked for c in measured):
         # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
+        # Nor does anything say how far an answer to softened filters lies from the one to the text.
         return nothing, alone if measured == used else nothing, between
     ends = alone
     openly = _cut_openly(job, used)
@@ -373,7 +374,7 @@ def _rows_off(job: ReleasePlan, scalar: n.Scalar) -> float | None:
                 noise = job.noise.noise[m.column]
                 countable = (
                     call.function == "count" and not noise.candidates(1) and not _open(b, m.column)
-                )
+                ) and noise.as_asked
                 staged = any(reads_released(a) for a in b.release.aggregates)
                 number = noise.number(m.step, (0.0, 0.0))
                 return number.error(job.level) if countable and not staged else None

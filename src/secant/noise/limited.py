@@ -244,7 +244,7 @@ class LimitToTally(LimitToChoose):
         limits = self.bound.limits
         sides = _sides(above, len(limits))
         tallies = [take_tally(limits, side, self.tallying) for side in sides]
-        share, look = self.share, Fraction(0)
+        share, look = self.share, None
         doubtful = [to_look_at_again(t) for t in tallies]
         if any(edge is not None for edge in doubtful) and isinstance(share, LaplaceShare):
             look = share.epsilon * LOOKING
@@ -306,13 +306,15 @@ def _sides(above: Private[list[int]], limits: int) -> list[Private[list[int]]]:
 
 
 def _last(
-    tally: OctaveTally, side: Private[list[int]], edge: int | None, look: Fraction
+    tally: OctaveTally, side: Private[list[int]], edge: int | None, look: Fraction | None
 ) -> int | None:
     """Give the last octave that surely holds units; `edge` is where that is in doubt, `look` what a look may take."""
     last = last_seen(tally, strict=True)
     if edge is None:
         return last if last is None else last_seen(tally)
-    return confirmed(tally, look_again(side, edge, look), float(look)) if look else last
+    if look is None:
+        return last
+    return confirmed(tally, look_again(side, edge, look), float(look))
 
 
 def _after_a_look(share: Share) -> Share:

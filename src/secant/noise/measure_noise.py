@@ -137,6 +137,11 @@ class Noise(ABC):
         """
         return None
 
+    @property
+    def as_asked(self) -> bool:
+        """Whether what is measured is what was asked for, but for limits."""
+        return True
+
     # for the owner: `content` is what was read, without its seal
 
     def unnoised(self, content: Any) -> list[int]:

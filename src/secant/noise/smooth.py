@@ -54,6 +54,11 @@ class _Smooth(Noise):
     def cap(self) -> Fraction | None:
         """The most that a bound comes to, if that is public."""
 
+    @property
+    def as_asked(self) -> bool:
+        """Say so unless a filter was softened."""
+        return self.truthful
+
     def draw(self, values: Private[list[tuple[int, Fraction]]]) -> list[int]:
         """Add noise to each number in proportion to the bound beside it."""
         return self.smooth.draw_whole(values, self.widening)
@@ -66,8 +71,6 @@ class _Smooth(Noise):
 
     def number(self, step: Fraction, left_out: Span) -> NoisyNumber:
         """Know the cap."""
-        if not self.truthful:
-            return NoisyNumber(0.0, lambda level: None)
         return NoisyNumber(0.0, lambda level: self.public_error(level, step))
 
     def describe(self, step: Fraction) -> dict[str, Any]:

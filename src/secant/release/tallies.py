@@ -76,5 +76,7 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
 
 
 def _like_itself(value: Any) -> Any:
-    """Give a value that equals itself, as values do in the engine: a NaN does not, in Python."""
+    """Give a value that equals itself, as values do in the engine: a NaN does not, in Python. Lists have no hash."""
+    if isinstance(value, (list, dict)):
+        return repr(value)
     return value if value == value else ("NaN",)

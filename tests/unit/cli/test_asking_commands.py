@@ -39,6 +39,7 @@ def test_query_passes_everything_on(connection, run):
     more = (
         "--max-error",
         "5%",
+        "--certain",
         "--delta",
         "1e-9",
         "--level",
@@ -63,6 +64,7 @@ def test_query_passes_everything_on(connection, run):
         "epsilon": "0.5",
         "error": None,
         "max_error": "5%",
+        "certain": True,
         "attacker": None,
         "delta": "1e-9",
         "level": "0.9",
