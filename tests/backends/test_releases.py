@@ -161,3 +161,25 @@ def test_a_source_that_is_not_understood(engine):
         with pytest.raises(UsageError) as raised:
             open_source(source)
         assert raised.value.code == "USE-001"
+
+
+CENTERED = [
+    "SELECT avg(total) FROM orders",
+    "SELECT avg(rate), avg(quantity) FROM orders WHERE id > 2",
+    "SELECT status, avg(total) FROM orders GROUP BY status",
+]
+"""Averages that are measured about a center, where nobody declared how many rows a person has (truncation.center)."""
+
+
+@on_engines("text", [(t,) for t in CENTERED], few=[(CENTERED[2],)], engines=OTHERS)
+def test_averages_about_a_center_are_those_of_duckdb(here, there, tmp_path, engine, text):
+    people = UNIT.split("[protections.people.limits]")[0]
+    with (
+        opened(f"duckdb:{here}", tmp_path, people) as ours,
+        opened(there, tmp_path, people) as theirs,
+    ):
+        names = ours.explain(text, epsilon=1).to_dict()["statements"]
+        assert len(names) >= 3, "centers, limits and sums are asked apart"
+        for one, other in zip(measured(ours, text), measured(theirs, text), strict=True):
+            assert difference(one, other, ordered=False) is None
+        assert len(theirs.sql(text, epsilon=1).rows) >= 1

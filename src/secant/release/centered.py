@@ -34,7 +34,7 @@ def center_of(noise: CenterToChoose, rows: int, run: Run) -> int:
     assert tallies is not None, "without groups, all is counted at once"
     look = noise.first_look()
     tally = _tally(tallies, run)
-    settled = look.settled(Private(tally.sides), 1)
+    settled = look.settled(Private(tally.above), 1)
     (beyond,) = settled.draw(Private([tally.cut[look.bound.limits.index(settled.limit)]]))
     return noise.moved(center, beyond, settled, rows)
 
@@ -47,13 +47,13 @@ def read_about(
     tallies = contributions.at_once or contributions.above
     assert tallies is not None, "a tally chooses the limit"
     tally = _tally(tallies, run)
-    settled = noise.settled(Private(tally.sides), groups)
+    settled = noise.settled(Private(tally.above), groups)
     if contributions.at_once is not None:
         rows = [(tally.cut[noise.bound.limits.index(settled.limit)],)]
     else:
         (column,) = tallies.limits
         rows = run(contributions.clipped({column: settled.limit}))
-    return noise.about(center, settled), rows
+    return noise.about(center, settled, Private(tally.net if tally.taking else tally.above)), rows
 
 
 def _tally(tallies: Tallies, run: Run) -> Tally:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from secant.noise.mechanisms.ranks import by_rank
-from secant.noise.mechanisms.selection import ExponentialNoise, Stretch
+from secant.noise.mechanisms.selection import Choice, ExponentialNoise, Stretch, pick_exponential
 from secant.noise.secrecy import Private, unseal
-from secant.sensitivity.bounds import GlobalBound
 
 MIDDLE = Fraction(1, 2)
 """The part of the units that lies to the left of what is looked for."""
@@ -23,7 +22,8 @@ def choose_cell(
     cells: int, units: Private[Mapping[int, int]] | Mapping[int, int], epsilon: Fraction
 ) -> int:
     """Give the index of a cell; one unit more or less moves the distance of every cell by half at most."""
-    choice = ExponentialNoise().calibrate(GlobalBound(MOVES, "linf"), epsilon=epsilon)
+    # What is left of the least epsilon that may be asked with is less than a mechanism may be asked for.
+    choice = Choice(ExponentialNoise.name, epsilon, epsilon / (2 * MOVES), pick_exponential)
     return choice.draw_point(
         [Stretch(first, count, -far) for first, count, far in _far(cells, units)]
     )
