@@ -26,6 +26,7 @@ from secant.sensitivity.bounds import GlobalBound
 LEVEL = Fraction(95, 100)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
 FRACTIONS = [Fraction(1, 2), Fraction(9, 10), Fraction(1, 3)]
+ENDS = [Fraction(0), Fraction(1)]
 
 
 def choice(epsilon, bound):
@@ -46,7 +47,7 @@ def farthest_move(score, points=5):
     worst = Fraction(0)
     for rows in itertools.product(range(3), repeat=points):
         cells = [(i, r) for i, r in enumerate(rows) if r]
-        for q, place in itertools.product(FRACTIONS, range(points)):
+        for q, place in itertools.product(FRACTIONS + ENDS, range(points)):
             widths = ladder(place, points)
             before = score(q, widths, place, cells, Fraction(2))
             for at in range(points):
@@ -79,6 +80,11 @@ def missed(q, cells, place, points, sharpness, inside):
     """Give how likely the ends miss the rank: rows left of both, or not right of them, are too many or too few."""
     widths = ladder(place, points)
     total = sum(rows for _, rows in cells)
+    if q in ENDS and total:
+        # the least is missed if all rows lie right of the upper end, the greatest if all lie left of the lower one
+        rows = [i - place if q == 0 else place - i for i, _ in cells]
+        found = chances(sharpness, shortfalls(q, widths, place, cells, inside))
+        return sum(p for p, width in zip(found, widths, strict=True) if min(rows) > width)
     found = chances(sharpness, shortfalls(q, widths, place, cells, inside))
     return sum(
         p
@@ -102,7 +108,7 @@ GROUPS = [
 
 def worst_miss(choice_of_ends, part=1):
     worst = 0.0
-    for cells, q in itertools.product(GROUPS, FRACTIONS):
+    for cells, q in itertools.product(GROUPS, FRACTIONS + ENDS):
         for place in (0, 1, 480, 500, 501, 700, 999):
             inside = wanted(choice_of_ends, len(ladder(place, 1000)), LEVEL) * part
             worst = max(worst, missed(q, cells, place, 1000, choice_of_ends.sharpness, inside))

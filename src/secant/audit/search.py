@@ -331,7 +331,7 @@ def _read_weights(
     above[column] = ()
     if tallies is not None:
         fetched = session.rows(job.statements[f"{statement} above"])
-        above[column] = tuple(read_tallies(tallies, fetched, _whole)[column].above)
+        above[column] = tuple(read_tallies(tallies, fetched, lambda *_: 0)[column].above)
     for part in range(4):
         limit = limits[(len(limits) - 1) * part // 3]
         rows = session.rows(lower(weighed.cut(limit), session.dialect))
@@ -339,10 +339,6 @@ def _read_weights(
             comparable(row[:-1]): Fraction(int(str(row[-1] or 0)), weighed.bound.fine)
             for row in rows
         }
-
-
-def _whole(_: str, value: Any) -> int:
-    return int(value)
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────

@@ -110,9 +110,9 @@ def table_parts(
 
 
 def cell_error(error: Mapping[str, Any], number: int, index: int, value: object) -> str:
-    """Say how far a number may be off: in ranks, for an order statistic; how far that is in value, the data decide."""
+    """Say how far a number may be off: in ranks, for an order statistic of which no ends in values were drawn."""
     ranks = (error.get("ranks") or {number: {index: None}})[number][index]
-    if ranks is not None:
+    if ranks is not None and not _drawn_ends(error, number, index):
         what = (
             "rows" if isinstance(value, bool) else "ranks"
         )  # of a truth value, rows that speak against it
@@ -120,6 +120,14 @@ def cell_error(error: Mapping[str, Any], number: int, index: int, value: object)
     low, high = error["low"][number][index], error["high"][number][index]
     usual = error.get("kind") == "usual"
     return ends_text(value, low, high, None if usual else error["noise"][number][index])
+
+
+def _drawn_ends(error: Mapping[str, Any], number: int, index: int) -> bool:
+    """Whether a number has ends that hold usually, and not only those that hold for every database."""
+    certain = error.get("certain") or error
+    return any(
+        error[side][number][index] != certain[side][number][index] for side in ("low", "high")
+    )
 
 
 def _beside_text(rows: Sequence[Sequence[object]], number: int, index: int, error: object) -> str:

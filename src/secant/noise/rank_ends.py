@@ -46,7 +46,8 @@ def shortfalls(
     """Give for each half width how far it is from being the first at which the rank lies so far inside. Private.
 
     How far inside the rank q n lies is the lesser of two numbers of rows: q n less those left of the ends, and those
-    not right of them less q n. It grows with the width. The widest counts as wide enough whatever the rows are.
+    not right of them less q n; the latter alone for q = 0, the former for q = 1. It grows with the width. The widest
+    counts as wide enough whatever the rows are.
     """
     places = [index for index, _ in cells]
     reached = list(accumulate((rows for _, rows in cells), initial=0))
@@ -55,7 +56,8 @@ def shortfalls(
     for number, width in enumerate(widths):
         left = reached[bisect_left(places, place - width)]
         upto = reached[bisect_left(places, place + width + 1)]
-        margin = min(rank - left, upto - rank)
+        # of the least value only how far it may lie to the right is told, of the greatest to the left
+        margin = upto if q == 0 else rank - left if q == 1 else min(rank - left, upto - rank)
         short = Fraction(0) if number == len(widths) - 1 else inside - margin
         over = Fraction(0) if before is None else before - inside
         found.append(max(Fraction(0), short, over))
@@ -77,4 +79,5 @@ def drawn_ends(
     inside = wanted(choice, len(widths), level) + unseen
     scores = [-short for short in shortfalls(q, widths, place, cells, inside)]
     width = widths[choice.draw(scores)]
-    return max(0, place - width), min(points - 1, place + width)
+    low = 0 if q == 0 else max(0, place - width)
+    return low, points - 1 if q == 1 else min(points - 1, place + width)

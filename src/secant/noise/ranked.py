@@ -43,6 +43,8 @@ Key = tuple[object, ...]
 
 ENDS = Fraction(1, 10)
 """What an order statistic gives for its ends where each row counts."""
+ENDS_OF_EXTREMES = Fraction(1, 4)
+"""The same of the least and the greatest: values lie far apart there."""
 ENDS_OF_WEIGHED = Fraction(2, 5)
 """The same where rows weigh less than that: noise is wider there, and ends far wider than the point is off."""
 TALLYING = Fraction(3, 10)
@@ -103,12 +105,15 @@ def rank_noise(
     apart = GlobalBound(bound, "linf")
     for_ends = Fraction(0)
     if has_ends(ranked, weighed=weighed):
-        for_ends = epsilon * (ENDS_OF_WEIGHED if weighed else ENDS)
+        inner = ENDS_OF_EXTREMES if ranked.extreme else ENDS
+        for_ends = epsilon * (ENDS_OF_WEIGHED if weighed else inner)
     # `monotone` leaves out the factor 2, which the bound holds already
     choice = mechanism.calibrate(apart, epsilon=epsilon - for_ends, monotone=True)
     farthest = math.ceil((math.log(ranked.grid.count) + TAIL) / float(choice.sharpness))
     ends = None
     if for_ends:
+        # Scores of points move one way for an extreme, those of half widths either way (noise.rank_ends).
+        apart = GlobalBound(2 * bound if ranked.extreme else bound, "linf")
         ends = PermuteAndFlip().calibrate(apart, epsilon=for_ends, monotone=True)
     return RankNoise(epsilon, choice, farthest, ends)
 
@@ -149,7 +154,7 @@ def with_limit(ranked: Ranked, noise: RankNoise, chosen: RankNoise) -> RankNoise
 
 def has_ends(ranked: Ranked, *, weighed: bool) -> bool:
     """Whether it is drawn between which values a statistic lies: where no row was left out for its value."""
-    if ranked.fraction is None or ranked.extreme or not ranked.type.numeric:
+    if ranked.fraction is None or not ranked.type.numeric:
         return False
     limits = [x.limit for x in n.walk(ranked.cells) if isinstance(x, n.Truncate)]
     return weighed or all(limit == 1 for limit in limits)

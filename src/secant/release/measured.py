@@ -359,7 +359,7 @@ class _Reader:
         above = contributions.above
         assert above is not None, "a limit is to be chosen"
         rows = self.session.rows(print_plan(above.plan))
-        tallies = read_tallies(above, rows, lambda _, value: int(value))
+        tallies = read_tallies(above, rows, lambda *_: 0)  # nothing is summed
         units = tallies[weighed.column]
         tally = take_tally(limits, Private(units.above), weighed.choosing)
         chosen = settled(ranked, noise, tally)

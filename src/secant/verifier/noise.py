@@ -87,8 +87,9 @@ def price_of(
 
 
 def _choice(column: str, noise: dict[str, Any], bound: dict[str, Any], span: Fraction) -> Paid:
-    """A point is chosen, then how far its ends lie: scores of either move apart by as much."""
-    sharpness = Fraction(noise["sharpness"]) + Fraction(noise.get("ends", 0))
+    """A point is chosen, then how far its ends lie: their scores move apart as much, but for extremes twice."""
+    twice = 2 if span == 1 else 1
+    sharpness = Fraction(noise["sharpness"]) + twice * Fraction(noise.get("ends", 0))
     choosing = Fraction(noise.get("choosing", 0))
     if bound["kind"] == "global":
         if "choosing" in noise:

@@ -15,6 +15,7 @@ import secant
 from private_shop import ROWWISE, TABLES, UNIT, compile_release, make_shop, no_secret_in, open_shop
 from secant.errors import Refused, SqlError
 from secant.noise.ranked import exact_index, pieces, rank_noise, read_cells, stray
+from secant.plan import nodes as n
 from secant.plan.rewrites.order_statistics import Grid, Ranked
 from secant.schema import types as t
 
@@ -400,8 +401,14 @@ def test_accuracy_on_many_rows(tmp_path):
 
 def ranked_over(count, q):
     return Ranked(
-        "c", q, t.INTEGER, Grid(Fraction(0), Fraction(1), count), None, 1.0, "a statistic"
-    )  # type: ignore[arg-type]
+        "c",
+        q,
+        t.INTEGER,
+        Grid(Fraction(0), Fraction(1), count),
+        n.Aggregate(n.Released("r", ()), (), ()),
+        1.0,
+        "a statistic",
+    )
 
 
 @pytest.mark.parametrize(

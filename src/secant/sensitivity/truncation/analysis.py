@@ -172,7 +172,7 @@ def _weighed(ranked: Ranked, ownerships: Ownerships, truncation: str) -> Clipped
     limit = min(known, default=None)
     if limit == 1:
         return None
-    if limit is not None and (limit <= FEW or truncation == "fixed"):
+    if limit is not None and (limit <= FEW or truncation not in ("auto", "chosen")):
         return weighed(ranked, rows, unit, (limit,))
     return weighed(ranked, rows, unit, _candidates(1, limit, 0.0, WIDEST - 1)[::-2][::-1])
 
