@@ -41,6 +41,8 @@ LEVEL = Fraction(95, 100)
 FALL = Fraction(4, 5)
 """Each step up a list counts as so many units over epsilon: with less, far too large ends come too often; with more,
 all units are cut where they are few."""
+LIMIT_FALL = Fraction(8, 5)
+"""The same for limits of rows: their list is short, so that more may be asked of each step before few units are cut."""
 WIDER = 1
 """Steps that an end is moved outward once it is chosen, for nothing: units at the top are too few to be seen."""
 USUAL_SIZE, WIDEST_SIZE, MOST_ROWS = 1000, 10**12, 10**6
@@ -262,7 +264,7 @@ def _range(fact: Lacking, values: Extremes, kind: t.Type, share: Fraction, count
 
 def _limit(fact: Lacking, values: Extremes, share: Fraction, count: Count) -> Found:
     sizes = [s for s in ladder(t.INTEGER) if s <= MOST_ROWS]
-    index = _chosen(values, [(None, s) for s in sizes], share / 2, count)
+    index = _chosen(values, [(None, s) for s in sizes], share / 2, count, LIMIT_FALL)
     limit = sizes[index]
     return Found(fact, None, limit, share, _left_out(values, None, limit, share / 2, count))
 
@@ -272,13 +274,14 @@ def _chosen(
     ends: Sequence[tuple[Fraction | None, Fraction]],
     epsilon: Fraction,
     count: Count,
+    fall: Fraction = FALL,
 ) -> int:
     """Choose one of a list from narrow to wide; one unit less lowers all counts by at most one (truncation.range)."""
     outside = [int(str(x)) for x in count(values.counted(ends))]
     choice = PermuteAndFlip().calibrate(
         GlobalBound(Fraction(1), "linf"), epsilon=epsilon, monotone=True
     )
-    return choice.draw([-units - FALL * step / epsilon for step, units in enumerate(outside)])
+    return choice.draw([-units - fall * step / epsilon for step, units in enumerate(outside)])
 
 
 def _left_out(
