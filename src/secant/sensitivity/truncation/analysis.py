@@ -192,6 +192,7 @@ def _limits(
         one = _one(call, measure)
         usual = share * _usual_part(call)
         near = protection.truncation in ("auto", "near") and keeps(measure.column)
+        near = near and not measure.wide  # a limit of rows says nothing of what a wide row adds
         if limit is not None and (fixed or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
