@@ -22,6 +22,7 @@ from secant.engines.backend import Backend
 from secant.engines.sources import data_version, open_source
 from secant.engines.watch import Interrupt, interruptible
 from secant.errors import BudgetError, Refused, UsageError, public_api
+from secant.ledger.amounts import as_written
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -32,6 +33,7 @@ from secant.ledger.opening import (
 )
 from secant.ledger.store import Ledger
 from secant.noise.calibrate import calibrate
+from secant.numeric.parameters import epsilon_of
 from secant.plan.facts.facts import Facts
 from secant.plan.nodes import Relation
 from secant.plan.typing import fields_of
@@ -42,7 +44,7 @@ from secant.policy.policy import Policy
 from secant.release.answer import Answer
 from secant.release.draw import NoisyTables, draw
 from secant.release.finish import finish, from_engine
-from secant.release.inferred_facts import Found, completed
+from secant.release.inferred_facts import Found, completed, without
 from secant.release.print import check_statements, print_statements
 from secant.release.release_plan import ReleasePlan
 from secant.release.report import Explanation, answer_of, explanation
@@ -61,8 +63,12 @@ from secant.stages.reserve import charges_of, reserve
 from secant.workflows.infer_facts import (
     Situation,
     assumed_facts,
+    discard,
     explained,
+    find_again,
     find_facts,
+    found_so_far,
+    named,
     paid_by,
     relied_upon,
     with_inferred,
@@ -488,6 +494,28 @@ class Connection:
         return opened_stream(
             self.policy, name, partial(protections_in_force, self.policy), self._backend
         )
+
+    @public_api
+    def facts(self) -> list[dict[str, Any]]:
+        """List ranges and limits that were found privately: what, when, for which epsilon, and how many lie outside."""
+        return found_so_far(self.ledger)
+
+    @public_api
+    def discard_fact(self, name: str) -> None:
+        """Forget what was found for `visits.cost`, or for the rows of `visits`: who needs it next pays for it again."""
+        fact = discard(name, self.ledger)
+        self._found = tuple(f for f in self._found if f.lacking != fact)
+        self.policy = without(self.policy, fact)
+
+    @public_api
+    def find_fact(self, name: str, *, epsilon: Number) -> dict[str, Any]:
+        """Find a range or a limit, again if there is one, at a price of its own."""
+        asked = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+        plain = without(self.policy, named(name, self._source))
+        found = find_again(name, asked, replace(self._source, policy=plain), self.ledger)
+        kept = (f for f in self._found if f.lacking != found.lacking)
+        self.policy, self._found = completed(plain, (found,)), (*kept, found)
+        return {**found.to_dict(), "told": str(found)}
 
     @public_api
     def verify(self, release_id: str) -> Verdict:

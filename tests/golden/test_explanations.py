@@ -102,9 +102,10 @@ CASES = {
     ),
     "median_and_maximum": (UNIT, "SELECT status, median(total), max(quantity), count(*) FROM orders GROUP BY status"),
     "public": (UNIT, "SELECT town, people FROM towns"),
+    "sum_without_a_range": (UNIT, "SELECT sum(length(note)) FROM orders"),
     # refusals
     "ranks_of_different_values": (UNIT, "SELECT median(DISTINCT total) FROM orders"),
-    "no_range": (UNIT, "SELECT sum(length(note)) FROM orders"),
+    "no_range": (UNIT, "SELECT avg(length(note)) FROM orders"),
     "no_limit": (UNIT, "SELECT sum(DISTINCT o.total) FROM orders AS o, towns AS t"),
     "limit_to_be_chosen": (UNIT, "SELECT count(*) FROM orders AS o, towns AS t"),
     "computed_for_each_outer_row": (

@@ -208,6 +208,26 @@ def test_believing_the_range_would_be_noticed(exact, monkeypatch):
     monkeypatch.setattr(reported_error, "below_and_above", honest)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT sum(s) AS s FROM (SELECT person, sum(x) AS s FROM visits GROUP BY person)",
+        "SELECT sum(x) AS s FROM visits",
+        "SELECT kind, sum(x) AS s FROM visits WHERE kind IN (0, 1) GROUP BY kind",
+    ],
+)
+@pytest.mark.parametrize("limits", [{}, {"visits": 1}, {"visits": 5000}])
+def test_no_noise_is_for_all_that_a_wide_row_may_add(exact, text, limits):
+    frame = pandas.DataFrame({"person": range(2000), "x": numpy.arange(2000) % 50, "kind": 1})
+    protection = {**ALONE["protections"]["p"], "limits": limits}
+    with secant.connect(
+        {"visits": frame}, policy={"protections": {"p": protection}}, ledger=":memory:"
+    ) as db:
+        answer = db.sql(text, epsilon=1)
+        assert abs(answer.rows[-1][-1] - 49_000) < 20_000
+        assert answer.high[-1][-1] < 80_000
+
+
 def test_quotients_and_order_statistics_still_find_what_they_need():
     frame = pandas.DataFrame({"person": range(2000), "x": USUAL, "y": USUAL})
     with secant.connect({"visits": frame}, policy=ALONE, ledger=":memory:") as db:

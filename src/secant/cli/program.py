@@ -91,6 +91,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "Show budgets and history; export and verify them.",
     ),
     (
+        "facts",
+        "secant.cli.commands.facts:facts",
+        "List, discard or find again what was found privately.",
+    ),
+    (
         "audit",
         "secant.cli.commands.audit:audit",
         "OWNER ONLY: test bounds on random databases.",

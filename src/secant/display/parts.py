@@ -224,6 +224,31 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
         yield "Rows that belong to no unit do not count here."
 
 
+MOST_CUTS = 3
+"""Declared facts that a short line names; a longer one says that there are more."""
+
+
+def declared_cuts(error: Mapping[str, Any]) -> str:
+    """Say in a few words which declared ranges and limits may have cut an answer: what they cut is in no error."""
+    left = error.get("leaves_out") or {}
+    found = {(part["low"], part["high"]) for part in left.get("found", ())}
+    cuts = [
+        f"values outside {value_text(r['low'])} to {value_text(r['high'])}"
+        for r in left.get("ranges", ())
+        if r["low"] is not None and (r["low"], r["high"]) not in found
+    ]
+    cuts += [
+        f"more than {value_text(m['limit'])} of one unit"
+        for m in left.get("measures", ())
+        if m["units_cut_at_most"] is None and (None, m["limit"]) not in found
+    ]
+    cuts = list(dict.fromkeys(cuts))
+    more = ", …" if len(cuts) > MOST_CUTS else ""
+    return (
+        f"not in it is what declared facts cut: {', '.join(cuts[:MOST_CUTS])}{more}" if cuts else ""
+    )
+
+
 def hidden_lines(warnings_of: Sequence[Any]) -> Iterator[str]:
     """Say beside an answer which rows it does not show, whatever it shows."""
     for caution in warnings_of:

@@ -41,12 +41,14 @@ LEVEL = Fraction(95, 100)
 FALL = Fraction(4, 5)
 """Each step up a list counts as so many units over epsilon: with less, far too large ends come too often; with more,
 all units are cut where they are few."""
+LIMIT_FALL = Fraction(8, 5)
+"""The same for limits of rows: their list is short, so that more may be asked of each step before few units are cut."""
 WIDER = 1
 """Steps that an end is moved outward once it is chosen, for nothing: units at the top are too few to be seen."""
 USUAL_SIZE, WIDEST_SIZE, MOST_ROWS = 1000, 10**12, 10**6
 """For questions about a question: what is assumed of facts before they are found, and the most that they may be."""
 _DIGITS = (1, 2, 5)
-_OUTCOME = "found "
+_OUTCOME, _DISCARDED = "found ", "discarded "
 
 
 @frozen
@@ -182,6 +184,29 @@ def completed(policy: Policy, facts: Sequence[Found]) -> Policy:
     return replace(policy, tables=tables, protections=tuple(protections))
 
 
+def without(policy: Policy, lacking: Lacking) -> Policy:
+    """Give the policy without a fact, where it was found and not declared."""
+    if lacking.column is None:
+        return replace(
+            policy,
+            protections=tuple(
+                replace(
+                    p,
+                    limits={t: x for t, x in p.limits.items() if t != lacking.table},
+                    found=p.found - {lacking.table},
+                )
+                if p.name == lacking.protection and lacking.table in p.found
+                else p
+                for p in policy.protections
+            ),
+        )
+    facts, column = policy.facts(lacking.table), policy.column(lacking.table, lacking.column)
+    if not column.found:
+        return policy
+    columns = {**facts.columns, lacking.column: replace(column, range=None, found=False)}
+    return replace(policy, tables={**policy.tables, lacking.table: replace(facts, columns=columns)})
+
+
 def _number(value: Fraction) -> object:
     whole = value.denominator == 1
     return int(value) if whole else Decimal(value.numerator) / Decimal(value.denominator)
@@ -239,7 +264,7 @@ def _range(fact: Lacking, values: Extremes, kind: t.Type, share: Fraction, count
 
 def _limit(fact: Lacking, values: Extremes, share: Fraction, count: Count) -> Found:
     sizes = [s for s in ladder(t.INTEGER) if s <= MOST_ROWS]
-    index = _chosen(values, [(None, s) for s in sizes], share / 2, count)
+    index = _chosen(values, [(None, s) for s in sizes], share / 2, count, LIMIT_FALL)
     limit = sizes[index]
     return Found(fact, None, limit, share, _left_out(values, None, limit, share / 2, count))
 
@@ -249,13 +274,14 @@ def _chosen(
     ends: Sequence[tuple[Fraction | None, Fraction]],
     epsilon: Fraction,
     count: Count,
+    fall: Fraction = FALL,
 ) -> int:
     """Choose one of a list from narrow to wide; one unit less lowers all counts by at most one (truncation.range)."""
     outside = [int(str(x)) for x in count(values.counted(ends))]
     choice = PermuteAndFlip().calibrate(
         GlobalBound(Fraction(1), "linf"), epsilon=epsilon, monotone=True
     )
-    return choice.draw([-units - FALL * step / epsilon for step, units in enumerate(outside)])
+    return choice.draw([-units - fall * step / epsilon for step, units in enumerate(outside)])
 
 
 def _left_out(
@@ -274,16 +300,34 @@ def outcome_text(facts: Sequence[Found]) -> str:
     return _OUTCOME + json.dumps([fact.to_dict() for fact in facts])
 
 
-def recalled(outcomes: Iterable[str], lacking: Sequence[Lacking]) -> tuple[Found, ...]:
-    """Give the facts that the ledger has already, the latest of each."""
+def discarded_text(lacking: Sequence[Lacking]) -> str:
+    """Give what the ledger keeps of facts that are discarded."""
+    names = [[x.table, x.column, x.protection] for x in lacking]
+    return _DISCARDED + json.dumps(names)
+
+
+def in_outcome(outcome: str) -> tuple[Found, ...]:
+    """Give the facts that were found by what has such an outcome in the ledger."""
+    if not outcome.startswith(_OUTCOME):
+        return ()
+    return tuple(map(_read, json.loads(outcome.removeprefix(_OUTCOME))))
+
+
+def in_force(outcomes: Iterable[str]) -> dict[Lacking, Found]:
+    """Give the facts that the ledger has, the latest of each, without those that were discarded since."""
     by_lacking: dict[Lacking, Found] = {}
     for outcome in outcomes:
-        if not outcome.startswith(_OUTCOME):
-            continue
-        for fact in json.loads(outcome.removeprefix(_OUTCOME)):
-            read = _read(fact)
-            by_lacking[read.lacking] = read
-    return tuple(by_lacking[x] for x in lacking if x in by_lacking)
+        if outcome.startswith(_DISCARDED):
+            for names in json.loads(outcome.removeprefix(_DISCARDED)):
+                by_lacking.pop(Lacking(*names), None)
+        by_lacking |= {fact.lacking: fact for fact in in_outcome(outcome)}
+    return by_lacking
+
+
+def recalled(outcomes: Iterable[str], lacking: Sequence[Lacking]) -> tuple[Found, ...]:
+    """Give the facts that the ledger has already, the latest of each."""
+    known = in_force(outcomes)
+    return tuple(known[x] for x in lacking if x in known)
 
 
 def _read(fact: Mapping[str, Any]) -> Found:

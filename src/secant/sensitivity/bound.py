@@ -175,7 +175,7 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     release = request.release
     columns = {m.column for m in release.measures} | {r.column for r in release.ranked}
     if chosen is None:
-        return None if fixed is None or columns - set(fixed.bounds) else fixed
+        return None if fixed is None or release.wide or columns - set(fixed.bounds) else fixed
     declared = fixed.bounds if fixed is not None else {}
     bounds = dict(declared)
     for column, bound in chosen.bounds.items():
@@ -184,6 +184,8 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
         bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
     if columns - set(bounds):
         return None
+    if not all(_tallied(bounds[column]) for column in release.wide):
+        return None  # noise for all that a wide row may add would say nothing
     if fixed is None:
         return replace(chosen, bounds=bounds)
     return replace(
@@ -194,6 +196,11 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
         bounds=bounds,
         derivation=(*fixed.derivation, *chosen.derivation),
     )
+
+
+def _tallied(bound: Move) -> bool:
+    """Whether a tally of units chooses the limit."""
+    return isinstance(bound, ClippedContribution) and bound.octaves
 
 
 def _not_declared(release: MeasuredAggregate, column: str) -> bool:

@@ -7,7 +7,7 @@ anything is counted, and written into the ledger when they are found: who asks n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,12 +15,13 @@ from typing import Any
 from secant.accuracy.warnings import Caution
 from secant.engines.print.print_sql import lower
 from secant.engines.watch import about_to_charge
-from secant.errors import Refused
+from secant.errors import Refused, UsageError
 from secant.evidence import Evidence, document, software
 from secant.ledger.amounts import Charge
 from secant.ledger.store import Ledger
 from secant.noise.events import PureEvent
 from secant.plan import nodes as n
+from secant.policy.coverage import is_protected
 from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.evidence import policy_document
@@ -30,7 +31,10 @@ from secant.release.inferred_facts import (
     Lacking,
     assumed,
     countable,
+    discarded_text,
     find,
+    in_force,
+    in_outcome,
     lacking_facts,
     may_be_inferred,
     outcome_text,
@@ -41,6 +45,9 @@ from secant.runtime.work import limited_work
 from secant.sql.bind import bind
 from secant.stages.ask import Question
 from secant.stages.open import Source, open_snapshot
+
+LONGEST_QUESTION = 500
+"""Letters of a question that are kept beside what was found for it."""
 
 
 @frozen
@@ -90,7 +97,6 @@ def find_facts(
     caution = _told(missing, epsilon * SHARE)
     if warn is not None:
         warn(caution)
-    names = sorted({x.protection for x in missing})
     everybody = [p.name for p in situation.question.protections]
     # Whoever cannot pay for the whole question does not pay for its first part.
     deltas = Counter[str]()
@@ -99,14 +105,28 @@ def find_facts(
     whole = [replace(Charge.of(p, epsilon), delta=deltas[p]) for p in everybody]
     ledger.reserve(whole, analyst=situation.question.analyst).give_back()
     paid = epsilon * SHARE
+    plan, question = situation.plan(), situation.question
+    told = {"facts": len(missing), "for": question.text[:LONGEST_QUESTION]}
+    facts = _paid(missing, situation.source, plan, paid, ledger, told, question.analyst)
+    return (*recorded, *facts), paid, caution
+
+
+def _paid(
+    missing: tuple[Lacking, ...],
+    source: Source,
+    plan: n.Relation,
+    paid: Fraction,
+    ledger: Ledger,
+    note: Mapping[str, Any],
+    analyst: str = "",
+) -> tuple[Found, ...]:
+    """Charge for facts, find them, and write them down."""
+    names = sorted({x.protection for x in missing})
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
-    note = {"facts": len(missing)}
-    evidence, source = _evidence(missing, situation.source, paid), situation.source
+    evidence = _evidence(missing, source, paid)
     with (
-        open_snapshot(situation.plan(), source) as snapshot,
-        ledger.reserve(
-            charges, analyst=situation.question.analyst, note=note, evidence=evidence
-        ) as reservation,
+        open_snapshot(plan, source) as snapshot,
+        ledger.reserve(charges, analyst=analyst, note=note, evidence=evidence) as reservation,
     ):
         about_to_charge()
         reservation.mark_sent()
@@ -117,7 +137,73 @@ def find_facts(
         facts = find(missing, source.policy, source.catalog, paid, count)
         snapshot.session.confirm()
         reservation.settle(outcome_text(facts))
-    return (*recorded, *facts), paid, caution
+    return facts
+
+
+# ── for the owner ───────────────────────────────────────────────────────────────────────────────────
+
+
+def named(name: str, source: Source) -> Lacking:
+    """Give the fact that is called so: `visits.seconds` is the range of a column, `visits` the limit of rows."""
+    table, _, column = name.lower().partition(".")
+    stored = source.catalog.table(table)
+    columns = {c.lower(): kind for c, kind in stored.columns} if stored else {}
+    hiding = [p for p in source.policy.protections if is_protected(table, source.policy, (p,))]
+    unknown = stored is None or (column and column not in columns)
+    if unknown or len(hiding) != 1 or (column and not columns[column].numeric):
+        raise UsageError(
+            "USE-001",
+            f"there is no fact called {name} that can be found privately",
+            hint="name a column of numbers (visits.cost), or a table for its limit of rows (visits), "
+            "of a table that one protection hides",
+        )
+    return Lacking(table, column or None, hiding[0].name)
+
+
+def found_so_far(ledger: Ledger) -> list[dict[str, Any]]:
+    """List the facts that were found and not discarded: what, when, for whom, at which price."""
+    releases = ledger.history()
+    known = in_force(r.status for r in releases)
+    latest = {f.lacking: r for r in releases for f in in_outcome(r.status)}
+    return [
+        {
+            **_plain(fact),
+            "name": lacking.words,
+            "told": str(fact),
+            "time": latest[lacking].time,
+            "analyst": latest[lacking].analyst,
+            "release_id": latest[lacking].release_id,
+            "question": latest[lacking].note.get("for"),
+        }
+        for lacking, fact in known.items()
+    ]
+
+
+def discard(name: str, ledger: Ledger) -> Lacking:
+    """Write down that a fact no longer holds: whoever needs it pays for it again. What was spent stays spent."""
+    known = in_force(r.status for r in ledger.history())
+    fact = next((x for x in known if x.words == name.lower()), None)
+    if fact is None:
+        raise UsageError(
+            "USE-001",
+            f"nothing was found for {name}",
+            hint="`secant facts` lists what `--discard` may name",
+        )
+    with ledger.reserve((), note={"discarded": fact.words}) as reservation:
+        reservation.mark_sent()
+        reservation.settle(discarded_text((fact,)))
+    return fact
+
+
+def find_again(name: str, epsilon: Fraction, source: Source, ledger: Ledger) -> Found:
+    """Find one fact, at a price that is all its own; the latest that was found holds."""
+    fact = named(name, source)
+    if not countable((fact,), source.policy, source.catalog):
+        raise UsageError("USE-001", f"{name} cannot be counted person by person")
+    with limited_work():
+        plan = bind(f'SELECT count(*) FROM "{fact.table}"', source.catalog, None)
+    (found,) = _paid((fact,), source, plan, epsilon, ledger, {"facts": 1})
+    return found
 
 
 def _evidence(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> Evidence:

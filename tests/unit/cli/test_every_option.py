@@ -11,6 +11,7 @@ import io
 import sys
 import time
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ import secant
 from secant.cli import main
 from secant.cli.program import COMMANDS, program
 from secant.errors import UsageError
+from secant.release.inferred_facts import Found, Lacking, outcome_text
 
 sys.path.insert(0, str(Path(secant.__file__).resolve().parents[2]))  # where the benchmarks are
 BUG = 70
@@ -41,6 +43,7 @@ class Given(Answer):
         return self
 
 
+FOUND = Found(Lacking("people", "age", "people"), Fraction(0), Fraction(90), Fraction(1), 2)
 COUNT = "SELECT count(*) AS n FROM people WHERE age < 40"
 BY_NAME = "SELECT name, count(*) AS n FROM people GROUP BY name"
 POLICY = """
@@ -92,6 +95,7 @@ class Way:
 ELSEWHERE = ("--source", "duckdb:missing.duckdb")
 OTHER = ("--policy", "other.toml")
 SAMPLE = {  # a value for each option, where all that matters is that it is refused
+    "--discard": ("people.day",), "--find": ("people.age",),
     "--parameter": ("1",), "--epsilon": ("1",), "--error": ("20",), "--delta": ("1e-6",), "--level": ("0.9",),
     "--protection": ("rows",), "--attacker": ("people.age within 2",), "--plot": ("x.svg",), "--smt": ("x.smt2",),
     "--rule": ("stability.count",), "--stream": ("visits",), "--share": ("0.9",), "--policy": ("policy.toml",),
@@ -302,6 +306,11 @@ WAYS: tuple[Way, ...] = (
             "--seconds": ("--seconds", "0"), "--policy": OTHER, "--source": ELSEWHERE, "--json": ("--json",),
         },
     ),
+    Way(
+        ("facts",),
+        {"--policy": OTHER, "--source": ELSEWHERE, "--json": ("--json",)},
+        ("--discard", "--find", "--epsilon"),
+    ),
     Way(("verify", "last"), {"--policy": OTHER, "--source": ELSEWHERE, "--json": ("--json",)}),
     Way(("completion", "bash"), {}),
     *map(bench, BELONG),
@@ -353,6 +362,10 @@ def origin(tmp_path_factory) -> Path:
     (folder / "serve.toml").write_text('policy = "other.toml"\n')
     for policy in ("policy.toml", "other.toml"):
         with secant.connect(policy=folder / policy) as db:
+            if policy == "policy.toml":
+                with db.ledger.reserve((), note={"facts": 1}) as kept:
+                    kept.mark_sent()
+                    kept.settle(outcome_text((FOUND,)))
             db.sql(COUNT, epsilon=1, protection="rows")
     return folder
 

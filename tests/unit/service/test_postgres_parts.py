@@ -1,17 +1,21 @@
 """The parts of the PostgreSQL port without a network: who answers a statement, values of the wire, broken messages."""
 
+import datetime
 from contextlib import suppress
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import secant
 from secant.errors import CODES
 from secant.schema import types as t
 from secant.service.postgres import messages as m
 from secant.service.postgres.statements import framed, shows_nothing
-from secant.service.postgres.telling import STATES
+from secant.service.postgres.telling import STATES, price_message
 from secant.service.postgres.values import row_description, rows_text
+from secant.service.remembered import Reply
 from secant.sql.lexer import statements, tokens
 
 TABLES = frozenset({"visits", "patients", "c", "columns"})
@@ -139,3 +143,27 @@ def test_what_is_read_of_a_statement_at_once():
     assert frame("DEALLOCATE ALL").drops_all
     assert frame("DISCARD ALL").drops_all
     assert not frame("DISCARD TEMP").drops_all
+
+
+VISITS = [(person, 5 * (person % 7) + 90 * (person % 50 == 0)) for person in range(2000)] * 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"range": [0, 20]}, "not in it is what declared facts cut: values outside 0 to 20"),
+        ({}, "usually off by, at 95 %: s ±"),
+    ],
+)
+def test_a_notice_says_what_declared_facts_may_have_cut(facts, words):
+    frame = pandas.DataFrame(VISITS, columns=["person", "cost"])
+    policy = {
+        "tables": {"visits": {"columns": {"cost": facts}}},
+        "protections": {"p": {"kind": "unit", "unit": "visits.person", "epsilon": 9}},
+    }
+    with secant.connect({"visits": frame}, policy=policy, ledger=":memory:") as db:
+        answer = db.sql("SELECT sum(cost) AS s FROM visits", epsilon=1)
+    told = Reply(answer, False, datetime.datetime.now(datetime.UTC))
+    detail = price_message(told).decode(errors="replace")
+    assert words in detail
+    assert ("declared facts" in detail) == bool(facts)

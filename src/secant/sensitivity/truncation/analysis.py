@@ -309,6 +309,7 @@ def _limits(
             near = False
         if measure.column in divided.values() and measure.weight <= measure.divides:
             near = False  # cut down like the sum, so that both are of the same rows
+        near = near and not measure.wide  # a limit of rows says nothing of what a wide row adds
         if limit is not None and (fixed or sure or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster

@@ -9,7 +9,7 @@ from typing import Any
 
 from secant.accuracy.warnings import Caution
 from secant.display.numbers import error_text, remaining_text, spent_text
-from secant.display.parts import noisy_columns, percent
+from secant.display.parts import declared_cuts, noisy_columns, percent
 from secant.errors import SecantError
 from secant.service.postgres.messages import fields
 from secant.service.remembered import Reply
@@ -105,6 +105,8 @@ def _errors(result: Reply) -> str:
         widths = [width for width in column if width is not None]
         if number in noisy and widths:
             errors.append(f"{name} {error_text(max(widths)) if max(widths) else '±0'}")
-    return (
-        f"off by at most, at {percent(error.get('level'))}: {', '.join(errors)}" if errors else ""
-    )
+    if not errors:
+        return ""
+    usual = "usually off by" if error.get("kind") == "usual" else "off by at most"
+    told = f"{usual}, at {percent(error.get('level'))}: {', '.join(errors)}"
+    return "; ".join(x for x in (told, declared_cuts(error)) if x)
