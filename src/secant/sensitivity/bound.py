@@ -179,7 +179,9 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, ClippedContribution)
         cap = declared.get(column)
-        bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
+        # A unit may also be in groups that are not listed, which no limit of listed groups speaks of.
+        most = max(cap.value, Fraction(bound.limits[-1])) if isinstance(cap, GlobalBound) else None
+        bounds[column] = replace(bound, cap=most)
     if columns - set(bounds):
         return None
     if fixed is None:
