@@ -179,8 +179,10 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, ClippedContribution)
         cap = declared.get(column)
-        # A unit may also be in groups that are not listed, which no limit of listed groups speaks of.
-        most = max(cap.value, Fraction(bound.limits[-1])) if isinstance(cap, GlobalBound) else None
+        most = cap.value if isinstance(cap, GlobalBound) else None
+        if most is not None and bound.within is not None:
+            # A unit may also be in groups that are not listed, of which no number of listed ones speaks.
+            most = max(most, Fraction(bound.limits[-1]))
         bounds[column] = replace(bound, cap=most)
     if columns - set(bounds):
         return None
