@@ -42,7 +42,7 @@ from secant.sensitivity.certificate import Certificate, ClippedContribution
 if TYPE_CHECKING:
     from secant.noise.query_plan import Reading
 
-USUAL_GROUPS = 8
+USUAL_GROUPS = 4
 """Groups that a unit is usually in, at most, where nothing says in how many."""
 LOOKING = Fraction(2, 7)
 """What of the noise's epsilon a second look takes, where a tally leaves doubt: 0.2 of 0.7."""
