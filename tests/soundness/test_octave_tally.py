@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from scipy.stats import binom
@@ -19,7 +20,9 @@ from secant.noise.measure_noise import LaplaceShare, NormalShare
 from secant.noise.mechanisms import limits as limit_choices
 from secant.noise.mechanisms.limits import take_tally
 from secant.noise.secrecy import Private
-from secant.sensitivity.certificate import ClippedContribution, Contributions
+from secant.sensitivity import bound as bounding
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, ClippedContribution, Contributions
 
 LIMITS = (1, 2, 4, 8)
 
@@ -198,3 +201,36 @@ def test_a_second_look_that_is_not_taken_off_would_be_noticed(monkeypatch, exact
     monkeypatch.setattr(limited, "confirmed", lambda tally, counted, epsilon: 11)
     noise = noise_of(LaplaceShare(Fraction(7, 10))).settled(Private(GROUP), 1)
     assert noise.choosing + sum(looks) + noise.share.epsilon > 1
+
+
+# ── units in groups ──────────────────────────────────────────────────────────────────────────────
+
+
+def counted_units(limits):
+    """Give the bound of a count of units by group: a unit adds one to each of its groups."""
+    made = Contributions(None, lambda chosen: None)
+    return ClippedContribution(made, limits, positive=True, partners=("m",), within=1, octaves=True)
+
+
+def test_the_two_laws_are_compared_at_a_usual_number_of_groups():
+    octaves = tuple(2**k for k in range(21))
+    noise = LimitToTally(
+        Fraction(1),
+        LaplaceShare(Fraction(7, 10)),
+        counted_units(octaves),
+        octaves[-1],
+        Fraction(3, 10),
+    )
+    assert noise.either() == (Fraction(7, 10), limited.USUAL_GROUPS, limited.USUAL_GROUPS)
+
+
+def test_a_number_of_listed_groups_is_no_cap_of_all_groups():
+    """A unit in ten listed groups and in others is cut down by all of them together, so it may lose more than ten."""
+    release = SimpleNamespace(measures=[SimpleNamespace(column="m")], ranked=[])
+    fixed = Certificate("stability", "p", {"m": GlobalBound(Fraction(10))}, 36, 10, 1, (), ())
+    chosen = Certificate("truncation", "p", {"m": counted_units((1, 2, 4, 36))}, 0, 0, 0, (), ())
+    together = bounding._limited([fixed, chosen], SimpleNamespace(release=release))
+    assert together.bounds["m"].cap == 36
+    lost = Fraction(10) - 10 * Fraction(4, 46)
+    assert lost <= together.bounds["m"].cap - 4 < 36
+    assert lost > 10 - 4

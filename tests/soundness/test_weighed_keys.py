@@ -15,6 +15,9 @@ from hashlib import sha256
 
 import pandas as pd
 import pytest
+from directed_cases import PEOPLE, world_of
+from directed_cases import rows as database_of
+from neighbor_check import Findings, check
 from scipy.stats import binom, norm
 
 import secant
@@ -26,7 +29,8 @@ from secant.noise.secrecy import Private, unseal
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.rewrites import weighed_keys
-from secant.plan.rewrites.weighed_keys import PARTS, weighed_units, weight
+from secant.plan.rewrites.weighed_keys import PARTS, WeighedUnits, weighed_units, weight
+from secant.records import replace
 from secant.schema import types as t
 from secant.verifier import verify
 
@@ -87,6 +91,49 @@ def test_rows_of_nobody_choose_no_key():
 @pytest.mark.parametrize("keys", [1, 2, 3, 7, 50, 399, 400, 10**6, 2**40])
 def test_a_weight_never_exceeds_its_part(keys):
     assert keys * weight(keys) ** 2 <= PARTS**2 < keys * (weight(keys) + 1) ** 2
+
+
+VISITS = (
+    (1, 1, 0),
+    (2, 1, 1),
+    (3, 1, 2),
+    (4, 1, 3),
+    (5, 2, 1),
+    (6, 2, 1),
+    (7, 2, None),
+    (8, None, 2),
+)
+TEXTS = (
+    "SELECT code * 2 AS k, count(*) AS n, sum(cost) AS s FROM visit GROUP BY 1",
+    "SELECT code * 2 AS k, count(DISTINCT pid) AS n FROM visit GROUP BY 1",
+    "SELECT vid % 3 AS k, age + code AS a, count(*) AS n FROM visit JOIN person ON pid = id GROUP BY 1, 2",
+    "SELECT vid % 3 AS k, avg(cost) AS m FROM visit WHERE code IS NOT NULL GROUP BY 1",
+)
+
+
+def attacked():
+    """Ask questions with hidden keys of a few databases, and hold all that is claimed against their neighbors."""
+    world = world_of(replace(PEOPLE, limits={}))
+    people = [(1, "m", 1, "a"), (2, "n", 2, "b"), (3, "o", 2, "b")]
+    databases = [
+        database_of(person=people, visit=[(*v, 1, "a") for v in VISITS[k:]]) for k in range(4)
+    ]
+    findings = Findings()
+    assert all(check(text, world, databases, findings) for text in TEXTS)
+    return findings
+
+
+def test_no_neighbor_refutes_what_is_claimed_of_hidden_keys():
+    findings = attacked()
+    assert findings.rules["truncation.keys"] == len(TEXTS)
+    assert findings.triples > 20
+    assert not findings.violations
+
+
+def test_a_bound_for_a_part_of_the_weights_would_be_refuted(monkeypatch):
+    """A planted fault: a unit is claimed to move the weights by half of their length."""
+    monkeypatch.setattr(WeighedUnits, "squared", Fraction(PARTS**2, 4))
+    assert any(v.claim == "length" for v in attacked().violations)
 
 
 class _Release:

@@ -29,7 +29,9 @@ GRAIN = (
     2**40
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
 KEYS = Fraction(1, 5)
-"""What of epsilon the choice of keys takes by weighed units: groups of some dozens of people are seen with less."""
+"""What of epsilon the choice of keys takes by weighed units."""
+KEYS_OF_ONES = Fraction(2, 5)
+"""The same where a unit adds one to a group: such numbers have little noise, and which are shown matters more."""
 
 BESIDE = 1 / 20
 """What of its weight a count has that a sum about a center is divided by: what is left of the sum is small, and so is
@@ -147,8 +149,8 @@ def shares_of(bounded: tuple[CertifiedRelease, ...], epsilon: Fraction) -> dict[
             bounds = [c.bounds.get(column) for c in b.certificates]
             still = all(bound is not None and is_still(bound) for bound in bounds)
             weights[column] = 0.0 if still else x ** (1 / 3)
-    weighing = [b.release.weighed.column for b in bounded if b.release.weighed is not None]
-    keys = dict.fromkeys(weighing, epsilon * KEYS / max(1, len(weighing)))
+    weighing = [(b, b.release.weighed.column) for b in bounded if b.release.weighed is not None]
+    keys = {column: epsilon * _keys_part(b) / len(weighing) for b, column in weighing}
     epsilon -= sum(keys.values())
     total = sum(weights.values()) or 1.0
     shares = {c: epsilon * int(GRAIN * x / total) / GRAIN for c, x in weights.items()}
@@ -172,6 +174,13 @@ def _rank_noise(b: CertifiedRelease, ranked: Ranked, share: Fraction) -> RankNoi
         if isinstance(bound, ClippedContribution):
             return weighted_noise(ranked, bound, share)
     return rank_noise(ranked, max(_rank_bound(c, ranked.column) for c in b.certificates), share)
+
+
+def _keys_part(b: CertifiedRelease) -> Fraction:
+    """Give what of epsilon the choice of keys takes where a release is the only one that chooses."""
+    bounds = [c.bounds[m.column] for c in b.certificates for m in b.release.measures]
+    ones = all(isinstance(x, ClippedContribution) and x.within == 1 for x in bounds)
+    return KEYS_OF_ONES if ones and bounds else KEYS
 
 
 def _rank_bound(certificate: Certificate, column: str) -> Fraction:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 MANY = 2**30
 """Between limits that lie so far apart the noise may be anything: it is told in parts of the limit."""
+USUAL_GROUPS = 4
+"""Groups that a unit is usually in, at most, where nothing says in how many."""
 LOOKING = Fraction(2, 7)
 """What of the noise's epsilon a second look takes, where a tally leaves doubt: 0.2 of 0.7."""
 
@@ -155,8 +157,14 @@ class LimitToChoose(ClippedNoise):
         raise InternalError("BUG-001", "keys are chosen by a number without plain noise")
 
     def either(self) -> tuple[Fraction, Fraction, Fraction] | None:
-        """Take either law. The larger the limit the more normal noise gains: it has to gain at most of the limits."""
-        limit = self.bound.limits[len(self.bound.limits) // 4]
+        """Take either law. The larger the limit the more normal noise gains: it has to gain at most of the limits.
+
+        Where only the number of a unit's groups counts, at a usual number of them: more are found by a tally, too.
+        """
+        limits, within = self.bound.limits, self.bound.within
+        limit = limits[len(limits) // 4]
+        if self.bound.octaves and within is not None:
+            limit = min(limit, max(limits[0], USUAL_GROUPS * within))
         return self.epsilon - self.choosing, Fraction(limit), self.bound.squared(limit)
 
     def number(self, step: Fraction, left_out: Span) -> NoisyNumber:

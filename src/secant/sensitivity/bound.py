@@ -181,7 +181,11 @@ def _limited(certificates: list[Certificate], request: Request) -> Certificate |
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, ClippedContribution)
         cap = None if _not_declared(release, column) else declared.get(column)
-        bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
+        most = cap.value if isinstance(cap, GlobalBound) else None
+        if most is not None and bound.within is not None:
+            # A unit may also be in groups that are not listed, of which no number of listed ones speaks.
+            most = max(most, Fraction(bound.limits[-1]))
+        bounds[column] = replace(bound, cap=most)
     if columns - set(bounds):
         return None
     if not all(_tallied(bounds[column]) for column in release.wide):
