@@ -20,8 +20,6 @@ class Tally:
 
     above: list[int]
     """For each limit how many units add more, or take more away."""
-    net: list[int]
-    """The same, where those who take away count as minus one."""
     cut: list[int]
     """For each limit the sum with what units add cut down to it; nothing where nothing was summed."""
 
@@ -56,5 +54,4 @@ def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) 
         if k:
             inside += high[k][1] + low[k][1]
         cut.append(inside + limit * (more[k] - less[k]))
-    above, net = ([a + sign * b for a, b in zip(more, less, strict=True)] for sign in (1, -1))
-    return Tally(above, net, cut if tallies.sums else [])
+    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [])
