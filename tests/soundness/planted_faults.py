@@ -628,6 +628,7 @@ REFUSALS = {
 """Ids that only name a refusal: without them there would be no plan, so there is nothing to be wrong about."""
 
 ELSEWHERE = {
+    "truncation.center": ("test_centers", "test_a_sum_that_is_not_cut_down_would_be_noticed"),
     "stability.personal": (
         "test_personal_amounts",
         "test_planted_faults_are_seen_by_those_who_give_little",

@@ -22,7 +22,7 @@ from secant.noise.mechanisms.centers import choose_cell
 from secant.noise.secrecy import unseal
 from secant.noise.tail import UsualLimit
 from secant.release import centered as centered_reading
-from secant.sensitivity.certificate import Centering, ClippedContribution, Contributions, Tallies
+from secant.sensitivity.certificate import Centering, ClippedContribution, Contributions
 from secant.sensitivity.truncation import centering
 from secant.sensitivity.truncation.clipping import cut_down
 
@@ -224,15 +224,13 @@ def steps(share):
         *(noise.placing / 2,) * 2,
         look.choosing + look.share.epsilon,
         noise.tallying,
-        noise.leaning,
         noise.share.epsilon,
     ]
 
 
 def to_center(share):
     """Give the noise of an average that is yet to be centered."""
-    at_once = Tallies(None, {})
-    nothing = Contributions(None, lambda chosen: None, at_once=at_once)
+    nothing = Contributions(None, lambda chosen: None)
     places = Centering("n", -100, 100, 0, lambda p: None, lambda c: nothing, lambda c: nothing)
     octaves = tuple(2**k for k in range(12))
     bound = ClippedContribution(nothing, octaves, octaves=True, partners=("s",), centering=places)

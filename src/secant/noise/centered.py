@@ -9,29 +9,16 @@ is shown of the sum is put together from that and from the noisy count.
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from secant.noise.intervals import NoisyNumber, Span
 from secant.noise.limited import ClippedNoise, LimitToTally, TalliedLimit
 from secant.noise.measure_noise import LaplaceShare
 from secant.noise.mechanisms.centers import choose_cell
-from secant.noise.mechanisms.limits import look_again
 from secant.noise.secrecy import Private
-from secant.noise.tail import (
-    HIGHEST,
-    SLACK,
-    OctaveTally,
-    UsualLimit,
-    dealt,
-    noise_of,
-    quantile,
-)
 from secant.records import frozen
 from secant.sensitivity.certificate import Centering
 
@@ -42,10 +29,6 @@ PLACING = Fraction(1, 10)
 """What of a measure's share the choices of a center take: two, alike."""
 NEARING = Fraction(3, 20)
 """What a first look at the sum about that center takes: where means and medians differ, the center moves."""
-LEANING = Fraction(1, 5)
-"""What of the tally's part is for which way those lean whom a limit cuts."""
-BELOW = 2
-"""Octaves below the limit from which on units tell which way those above it lean."""
 OCTAVE = 8
 """Points for each octave of the distance from what is looked around."""
 
@@ -58,8 +41,6 @@ class CenterToChoose(LimitToTally):
     """What of epsilon the two choices of a center take, together."""
     nearing: Fraction
     """What of it the first look at the sum takes."""
-    leaning: Fraction
-    """What of it the number of units takes that lie above the center, less those below."""
 
     def read_by(self, reading: Reading, column: str) -> None:
         """Read the measure about the center."""
@@ -74,7 +55,7 @@ class CenterToChoose(LimitToTally):
     @property
     def tallying(self) -> Fraction:
         """What the tally takes."""
-        return self.choosing - self.placing - self.nearing - self.leaning
+        return self.choosing - self.placing - self.nearing
 
     def placed(self, points: Sequence[int], units: Private[Mapping[int, int]]) -> int:
         """Choose where the middle of the units' averages lies, in parts of a step."""
@@ -96,13 +77,9 @@ class CenterToChoose(LimitToTally):
         moved = center + self.fine * beyond // rows
         return min(max(moved, self.centering.low), self.centering.high)
 
-    def about(self, center: int, tallied: ClippedNoise, net: Private[list[int]]) -> CenteredLimit:
-        """Give the noise about a center, once its limit is chosen; `net` counts who lies above less who lies below."""
+    def about(self, center: int, tallied: ClippedNoise) -> CenteredLimit:
+        """Give the noise about a center, once its limit is chosen."""
         assert isinstance(tallied, TalliedLimit)
-        lean = None
-        if self.leaning:
-            edge = max(0, tallied.bound.limits.index(tallied.limit) - BELOW)
-            lean = Lean(edge, look_again(net, edge, self.leaning), float(self.leaning))
         return CenteredLimit(
             tallied.epsilon,
             tallied.share,
@@ -114,17 +91,7 @@ class CenterToChoose(LimitToTally):
             tallied.taking,
             tallied.cut,
             center,
-            lean,
         )
-
-
-@frozen
-class Lean:
-    """Of the units that lie farther from the center than an edge, those above less those below, counted with noise."""
-
-    edge: int
-    net: int
-    epsilon: float
 
 
 def points_around(centering: Centering, around: int) -> tuple[int, ...]:
@@ -142,8 +109,6 @@ class CenteredLimit(TalliedLimit):
 
     center: int
     """In parts of a step, for each row that is counted."""
-    lean: Lean | None
-    """Which way units lean that are far from the center; None by group."""
 
     @property
     def divisor(self) -> str:
@@ -171,15 +136,6 @@ class CenteredLimit(TalliedLimit):
 
         return replace(number, error=error, about=about)
 
-    def usually_cut(
-        self, step: Fraction, level: Fraction, share: float = 1.0, shown: float = math.inf
-    ) -> tuple[float, float, float] | None:
-        """Give what the tally says, of units that lean as those do that are nearly cut."""
-        if self.lean is None or self.cut is None or level > HIGHEST:
-            return TalliedLimit.usually_cut(self, step, level, share, shown)
-        low, high = _leaning(self.cut, self.tally, self.lean, float(level))
-        return low * float(step), 0.0, high * float(step)
-
     def left_out(self, units: int, step: Fraction) -> Span:
         """Give what so many units may have had cut off: a row lies about the center within the whole range."""
         if not units:
@@ -188,21 +144,3 @@ class CenteredLimit(TalliedLimit):
             return float("-inf"), float("inf")
         most = float((2 * self.bound.cap - self.limit) * step) * units
         return -most, most
-
-
-@lru_cache(maxsize=256)
-def _leaning(cut: UsualLimit, tally: OctaveTally, lean: Lean, level: float) -> tuple[float, float]:
-    """Give between which numbers what is cut off usually adds up, of units that lie above and below the center."""
-    seed = repr((tally.counts, lean, cut.index))
-    generator = random.Random(seed)  # noqa: S311 - as in `usual_limit`
-    totals = []
-    far = tally.counts[lean.edge :]
-    for draw in cut.cut:
-        units = sum(max(0, c + noise_of(tally.epsilon, generator)) for c in far)
-        net = lean.net + noise_of(lean.epsilon, generator)
-        part = min(max(net / max(1, units), -1.0), 1.0)
-        chance = (1 + part) / 2
-        totals.append(math.fsum(each * (2 * dealt(n, chance, generator) - n) for n, each in draw))
-    totals.sort()
-    miss = SLACK * (1 - level) / 2
-    return min(0.0, quantile(totals, miss)), max(0.0, quantile(totals, 1 - miss))

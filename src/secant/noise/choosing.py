@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from secant.errors import Refused
 from secant.noise.assigned import LimitToAssign
-from secant.noise.centered import LEANING, NEARING, PLACING, CenterToChoose
+from secant.noise.centered import NEARING, PLACING, CenterToChoose
 from secant.noise.laws import NormalPart, Plain, choose_normal
 from secant.noise.limited import ClippedNoise, LimitToChoose, LimitToTally, RaceNoise
 from secant.noise.measure_noise import (
@@ -122,10 +122,8 @@ def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
         rest = share - placing - nearing
         noising = rest * (1 - TALLYING)
         choosing = share - noising
-        # By group a unit may lean to both sides.
-        leaning = (choosing - placing - nearing) * LEANING if bound.contributions.at_once else 0
-        parts = choosing, placing, nearing, Fraction(leaning)
-        return CenterToChoose(share, LaplaceShare(noising), bound, largest, *parts)
+        lawful = LaplaceShare(noising)
+        return CenterToChoose(share, lawful, bound, largest, choosing, placing, nearing)
     if bound.octaves:
         choosing = share * TALLYING
         return LimitToTally(share, LaplaceShare(share - choosing), bound, largest, choosing)

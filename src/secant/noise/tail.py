@@ -100,13 +100,14 @@ class UsualLimit:
 def _left_out(limit: UsualLimit, share: float, level: float) -> tuple[float, float, float]:
     generator = random.Random(repr((limit.index, share)))  # noqa: S311 - as in `usual_limit`
     totals = sorted(
-        math.fsum(each * dealt(many, share, generator) for many, each in draw) for draw in limit.cut
+        math.fsum(each * _dealt(many, share, generator) for many, each in draw)
+        for draw in limit.cut
     )
     miss = SLACK * (1 - level) / 2
-    return quantile(totals, miss), quantile(totals, 0.5), quantile(totals, 1 - miss)
+    return _quantile(totals, miss), _quantile(totals, 0.5), _quantile(totals, 1 - miss)
 
 
-def dealt(many: int, share: float, generator: random.Random) -> float:
+def _dealt(many: int, share: float, generator: random.Random) -> float:
     """Draw how many of so many people are in a group."""
     if share >= 1 or not many:
         return float(many)
@@ -378,14 +379,14 @@ def usual_limit(
         cut = [draw[index] for draw in excess]
         scale, normal = noise(index)
         off = sorted(x / max(1, groups) - scale * u[normal] for x, u in zip(cut, unit, strict=True))
-        width = quantile(off, 1 - MISS) - quantile(off, MISS)
+        width = _quantile(off, 1 - MISS) - _quantile(off, MISS)
         if best is None or width < best[0]:
             best = width, index
     assert best is not None, "a tally has at least one octave"
     if declared and all(at is None or at < len(tally.counts) - 1 for _, _, at in sides):
         scale, normal = noise(choices - 1)
         alone = sorted(scale * u[normal] for u in unit)
-        if quantile(alone, 1 - MISS) - quantile(alone, MISS) <= COINCIDES * best[0]:
+        if _quantile(alone, 1 - MISS) - _quantile(alone, MISS) <= COINCIDES * best[0]:
             return None
     edge = tally.edges[best[1]]
     return UsualLimit(
@@ -421,7 +422,7 @@ def people_above(tally: OctaveTally, last: int, generator: random.Random) -> lis
     suspect = {k for k, c in enumerate(unseen) if _posterior(0, c, epsilon)[0] < 1 - 1e-6}
     draws = []
     for curve in generator.choices(curves, chances, k=DRAWS):
-        people = [max(c + noise_of(epsilon, generator), 0) for c in counts[: last + 1]]
+        people = [max(c + _geometric(epsilon, generator), 0) for c in counts[: last + 1]]
         for k, log_mean in enumerate(curve.means):
             people.append(
                 round(math.exp(log_mean))
@@ -468,7 +469,7 @@ def _posterior(stop: int, count: int, epsilon: float) -> tuple[float, ...]:
     return tuple(s / sums[-1] for s in sums)
 
 
-def noise_of(epsilon: float, generator: random.Random) -> int:
+def _geometric(epsilon: float, generator: random.Random) -> int:
     """Draw two-sided geometric noise."""
     return _one_sided(epsilon, generator) - _one_sided(epsilon, generator)
 
@@ -481,7 +482,7 @@ def _laplace(generator: random.Random) -> float:
     return math.log1p(-generator.random()) - math.log1p(-generator.random())
 
 
-def quantile(values: Sequence[float], fraction: float) -> float:
+def _quantile(values: Sequence[float], fraction: float) -> float:
     """Give a quantile of sorted values, between neighbors in proportion."""
     at = fraction * (len(values) - 1)
     left = int(at)

@@ -53,7 +53,7 @@ def read_about(
     else:
         (column,) = tallies.limits
         rows = run(contributions.clipped({column: settled.limit}))
-    return noise.about(center, settled, Private(tally.net if tally.taking else tally.above)), rows
+    return noise.about(center, settled), rows
 
 
 def _tally(tallies: Tallies, run: Run) -> Tally:

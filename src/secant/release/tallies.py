@@ -29,11 +29,6 @@ class Tally:
     """Where values are assigned, how many units have more than none, 1, 2, 4, … of them."""
 
     @property
-    def net(self) -> list[int]:
-        """Give for each limit how many units add more, less those that take more away."""
-        return [a - 2 * b for a, b in zip(self.above, self.taking, strict=True)]
-
-    @property
     def sides(self) -> list[int]:
         """Give the units that add more than each limit, then those that take more away, where they are told apart."""
         if not self.taking:
