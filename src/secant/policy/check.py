@@ -264,11 +264,8 @@ def _without_limit(policy: Policy, protection: Protection, name: str) -> str:
         return f"units give different amounts, {only}"
     if _hiding(policy, name) != (protection,):
         return f"another protection covers it too, {only}"
-    chosen = "how much one unit adds to COUNT, SUM and AVG is limited by a private choice"
-    ranked = "MIN, MAX, MEDIAN and quantiles"
-    if _is_inferred(policy, name):
-        return f"{chosen}; for {ranked} a limit is found privately, once, with a part of epsilon"
-    return f"{chosen}; {ranked} are refused"
+    adds = "how much one unit adds to COUNT, SUM and AVG"
+    return f"{adds}, and weighs in MIN, MAX, MEDIAN and quantiles, is limited by a private choice"
 
 
 def _hiding(policy: Policy, name: str) -> tuple[Protection, ...]:

@@ -38,6 +38,8 @@ def price_of(
     certificate: dict[str, Any],
     squared: Fraction | None,
     span: Fraction = Fraction(1),
+    *,
+    extreme: bool = False,
 ) -> Paid:
     """Give what the noise of one measure costs a protection by its own bound.
 
@@ -51,7 +53,7 @@ def price_of(
     if kind == "none":
         raise Wrong(f"{column} moves, and has no noise")
     if kind == "choice":
-        return _choice(column, noise, bound, span)
+        return _choice(column, noise, bound, span, extreme)
     if kind == "race":
         limits, sizes = [Fraction(x) for x in bound["limits"]], noise["sizes"]
         if bound["kind"] != "limits" or not bound["race"] or len(limits) != len(sizes):
@@ -86,9 +88,11 @@ def price_of(
     raise NotKnown(f"noise of this law is not checked here: {noise['law']}")
 
 
-def _choice(column: str, noise: dict[str, Any], bound: dict[str, Any], span: Fraction) -> Paid:
+def _choice(
+    column: str, noise: dict[str, Any], bound: dict[str, Any], span: Fraction, extreme: bool
+) -> Paid:
     """A point is chosen, then how far its ends lie: their scores move apart as much, but for extremes twice."""
-    twice = 2 if span == 1 else 1
+    twice = 2 if extreme else 1
     sharpness = Fraction(noise["sharpness"]) + twice * Fraction(noise.get("ends", 0))
     choosing = Fraction(noise.get("choosing", 0))
     if bound["kind"] == "global":

@@ -262,8 +262,11 @@ def _noisy(derive: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
         if measure["noise"]["kind"] == "stream":
             total = total.plus(_stream(column, measure["noise"], certified, squared))
         else:
-            span = derivation.span(column)
-            total = total.plus(price_of(column, measure["noise"], certified, squared, span))
+            span, extreme = derivation.span(column), measure.get("fraction") in ("0", "1")
+            paid_here = price_of(
+                column, measure["noise"], certified, squared, span, extreme=extreme
+            )
+            total = total.plus(paid_here)
     choice = release["choice"]
     if choice is not None:
         weighed = choice.get("weighed")

@@ -45,7 +45,8 @@ def ends(db, text):
         ("SELECT sum(cost) AS x FROM visits", (True, True)),
         ("SELECT avg(cost) AS x FROM visits", (False, False)),
         ("SELECT stddev(cost) AS x FROM visits", (False, False)),
-        ("SELECT median(cost) AS x FROM visits", (False, False)),
+        # values that were moved to the ends of a range move no quantile that lies inside of it
+        ("SELECT median(cost) AS x FROM visits", (True, True)),
         ("SELECT max(c) AS x FROM (SELECT cost + 1 AS c FROM visits)", (False, False)),
         # how many sums are large, where inner sums are moved into the range
         ("SELECT count(*) AS x FROM (SELECT person, sum(cost) AS s FROM visits GROUP BY person HAVING sum(cost) > 99)",

@@ -641,6 +641,7 @@ class _Builder:
             ownership.expected is None
             and ownership.local
             and protection.personal is None
+            and protection.truncation != "fixed"
             and len(self.protections) == 1
             and self.stepped is None
         )

@@ -170,7 +170,7 @@ def _weighed(ranked: Ranked, ownerships: Ownerships, truncation: str) -> Clipped
         return None
     known = [x for x in (declared, ownerships.of(rows).guaranteed) if x is not None]
     limit = min(known, default=None)
-    if limit == 1:
+    if limit == 1 or (limit is None and truncation == "fixed"):
         return None
     if limit is not None and (limit <= FEW or truncation not in ("auto", "chosen")):
         return weighed(ranked, rows, unit, (limit,))
