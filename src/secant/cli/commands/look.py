@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from secant.policy.policy import Policy
     from secant.release.owner_report import ColumnLook, LimitLook, Look
 
+LITTLE = 0.001
+"""What share of rows or values a declared fact may cut without a warning."""
 WARNING = (
     "OWNER ONLY: exact figures of the data follow. They are not private, and nothing is charged."
 )
@@ -45,12 +47,33 @@ def lines_of(look: Look) -> Iterator[str]:
         yield f"limit   {limit.table} ({limit.protection}): {_limit_text(limit)}"
     for column in look.columns:
         yield f"column  {column.table}.{column.column}: {_column_text(column)}"
+    yield from cuts(look)
     proposed = [line for limit in look.limits for line in limit.lines]
     proposed += [line for column in look.columns for line in column.lines]
     if proposed:
         yield ""
         yield f"# Proposals for the policy. {PASTING}"
         yield from proposed
+
+
+def cuts(look: Look) -> Iterator[str]:
+    """Warn of declared facts that cut more than a little: answers are off by that, and no error shows it."""
+    for limit in look.limits:
+        share = limit.rows_lost / max(1, limit.rows)
+        if limit.limit is not None and share > LITTLE:
+            yield f"warning the limit {limit.limit:,} of {limit.table} cuts {_percent(share)} of its rows"
+    for x in look.columns:
+        share = (x.below + x.above) / max(1, x.rows - x.nulls)
+        if x.declared is not None and share > LITTLE:
+            low, high = x.declared
+            yield (
+                f"warning {_percent(share)} of the values of {x.table}.{x.column} lie outside of {low} to {high}: "
+                "answers count them as its ends, and no error shows it"
+            )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _limit_text(x: LimitLook) -> str:
