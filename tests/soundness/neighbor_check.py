@@ -494,9 +494,13 @@ def _limit_comparisons(
     yield "units above", "", Fraction(1), Fraction(max(map(abs, moves), default=0))
     yield "one way", "", Fraction(0), Fraction(int(bool(moves) and min(moves) < 0 < max(moves)))
     for column, tally in counts.items():
-        several = limits.bounds[column].limits if tally.cut else ()
+        assert limits.tallies is not None, "units were counted in buckets"
+        several = limits.tallies[0].limits[column] if tally.cut else ()
         for limit, a, b in zip(several, tally.cut, fewer[column].cut, strict=True):
-            yield "limit by buckets", column, Fraction(limit), Fraction(abs(a - b))
+            if (
+                limit
+            ):  # nothing is cut down to nothing: that bucket counts those up to the least limit
+                yield "limit by buckets", column, Fraction(limit), Fraction(abs(a - b))
     for (chosen, plan, _), one, two in zip(limits.cuts, cut, less, strict=True):
         nothing = (Fraction(0),) * len(plan.aggregations)
         for index, call in enumerate(plan.aggregations):

@@ -642,6 +642,10 @@ ELSEWHERE = {
         "test_order_statistics_neighbors",
         "test_the_other_extreme_of_units_would_be_noticed",
     ),
+    "truncation.keys": (
+        "test_weighed_keys",
+        "test_a_bound_for_a_part_of_the_weights_would_be_refuted",
+    ),
     "truncation.nobody": (
         "test_rows_of_nobody",
         "test_rows_of_nobody_scaled_down_together_are_seen",
