@@ -27,9 +27,11 @@ from secant.plan.evaluate.values import same_key
 from secant.plan.facts.domains import Listed
 from secant.plan.facts.facts import Facts
 from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
+from secant.plan.rewrites.measures import Measure
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.coverage import is_protected
 from secant.release.tallies import Tally, read_tallies
+from secant.schema import types as t
 from secant.sensitivity.certificate import Certificate, ClippedContribution, Refusal, Tallies
 from secant.sensitivity.interface import Request
 from secant.sensitivity.truncation.analysis import TruncationAnalysis
@@ -59,6 +61,15 @@ class Clipping:
     bounds: Mapping[str, ClippedContribution]
     limits: tuple[Mapping[str, int], ...]
 
+    @property
+    def _measures(self) -> dict[str, Measure]:
+        """Give the measures as statements read them: what lies beyond a center in whole parts of a step."""
+        whole = {c for c, b in self.bounds.items() if b.centering is not None}
+        return {
+            m.column: replace(m, step=Fraction(1), type=t.INTEGER) if m.column in whole else m
+            for m in self.release.measures
+        }
+
     def above(self, database: Database) -> tuple[int, ...]:
         """Give how many units add more than each limit; nothing is asked where there is no choice."""
         made = next(iter(self.bounds.values())).contributions
@@ -72,10 +83,14 @@ class Clipping:
         tallies = next(iter(self.bounds.values())).contributions.at_once
         if tallies is None:
             return {}
-        return {c: tuple(x.cut) for c, x in self._tallies(tallies, database).items()}
+        # Units up to the least limit may be counted, too: nothing is cut down to nothing.
+        return {
+            c: tuple(x.cut[len(x.cut) - len(self.bounds[c].limits) :])
+            for c, x in self._tallies(tallies, database).items()
+        }
 
     def _tallies(self, tallies: Tallies, database: Database) -> Mapping[str, Tally]:
-        measures = {m.column: m for m in self.release.measures}
+        measures = self._measures
         return read_tallies(
             tallies,
             compiled(tallies.plan)(database),
@@ -118,7 +133,7 @@ class Clipping:
             for d in self.release.domains
             if isinstance(d, Listed)
         }
-        measures = {m.column: m for m in self.release.measures}
+        measures = self._measures
         found = {}
         for row in compiled(plan)(database):
             group = tuple(map(same_key, row[: len(keys)]))
@@ -181,7 +196,12 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
             assert outcome.hint, outcome
             continue
         assert isinstance(outcome, Certificate)
-        bounds = {c: b for c, b in outcome.bounds.items() if isinstance(b, ClippedContribution)}
+        measured = {m.column for m in release.measures}
+        bounds = {
+            c: b
+            for c, b in outcome.bounds.items()
+            if isinstance(b, ClippedContribution) and c in measured
+        }
         for some in _by_statement(bounds):
             limits = tuple(
                 {c: draw.choice(b.limits[:SMALL]) for c, b in some.items()} for _ in range(3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -223,6 +223,10 @@ class _Limits:
         for r in release.ranked:
             name = r.counted.name
             measures[name] = Measure(name, Fraction(1), t.INTEGER, 1.0, r.words)
+        # What lies beyond a center is given in whole parts of a step, whatever the type of the measure.
+        for name, bound in self.bounds.items():
+            if bound.centering is not None:
+                measures[name] = replace(measures[name], step=Fraction(1), type=t.INTEGER)
         cut = []
         for _, plan, run in self.cuts:
             width = len(plan.keys)

@@ -642,6 +642,7 @@ ELSEWHERE = {
         "test_order_statistics_neighbors",
         "test_the_other_extreme_of_units_would_be_noticed",
     ),
+    "rewrite.wide": ("test_wide_ranges", "test_cutting_down_to_twice_the_limit_would_be_noticed"),
     "truncation.keys": (
         "test_weighed_keys",
         "test_a_bound_for_a_part_of_the_weights_would_be_refuted",

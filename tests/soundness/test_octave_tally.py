@@ -71,7 +71,7 @@ def counts_of_both_sides(monkeypatch, totals):
     monkeypatch.setattr(limit_choices, "add_discrete_laplace", lambda values, *, scale: values)
     sides = [[s * t for t in totals if s * t > 0] for s in (1, -1)]
     told = [x for side in sides for x in (len(side), *above(side))]
-    halves = limited._sides(Private(told), len(LIMITS))
+    halves = limit_choices.sides_of(Private(told), len(LIMITS))
     assert len(halves) == 2
     return [x for half in halves for x in take_tally(LIMITS, half, Fraction(1)).counts]
 
@@ -226,7 +226,8 @@ def test_the_two_laws_are_compared_at_a_usual_number_of_groups():
 
 def test_a_number_of_listed_groups_is_no_cap_of_all_groups():
     """A unit in ten listed groups and in others is cut down by all of them together, so it may lose more than ten."""
-    release = SimpleNamespace(measures=[SimpleNamespace(column="m")], ranked=[])
+    measures = [SimpleNamespace(column="m")]
+    release = SimpleNamespace(measures=measures, ranked=[], wide=frozenset(), tallied=False)
     fixed = Certificate("stability", "p", {"m": GlobalBound(Fraction(10))}, 36, 10, 1, (), ())
     chosen = Certificate("truncation", "p", {"m": counted_units((1, 2, 4, 36))}, 0, 0, 0, (), ())
     together = bounding._limited([fixed, chosen], SimpleNamespace(release=release))

@@ -148,7 +148,7 @@ def ends_of(values, find=unstated.find):
     frame = pandas.DataFrame({"person": range(len(values)), "cost": values})
     given = {"protections": {"p": {"kind": "unit", "unit": "visits.person", "epsilon": 100}}}
     with secant.connect({"visits": frame}, policy=given, ledger=":memory:") as db:
-        db.sql("SELECT avg(cost) AS s FROM visits", epsilon=1)
+        db.sql("SELECT stddev(cost) AS s FROM visits", epsilon=1)
         return db.policy.column("visits", "cost").range
 
 

@@ -23,8 +23,15 @@ from secant.noise.measure_noise import (
     Share,
     coarse,
 )
-from secant.noise.mechanisms.limits import choose_limit, cut_at_most, look_again, race, take_tally
-from secant.noise.secrecy import Private, sealed_map, unseal
+from secant.noise.mechanisms.limits import (
+    choose_limit,
+    cut_at_most,
+    look_again,
+    race,
+    sides_of,
+    take_tally,
+)
+from secant.noise.secrecy import Private
 from secant.noise.tail import (
     HIGHEST,
     OctaveTally,
@@ -250,7 +257,7 @@ class LimitToTally(LimitToChoose):
         Units that take away may be counted apart from those that add: each stands on one side.
         """
         limits = self.bound.limits
-        sides = _sides(above, len(limits))
+        sides = sides_of(above, len(limits))
         tallies = [take_tally(limits, side, self.tallying) for side in sides]
         share, look = self.share, None
         doubtful = [to_look_at_again(t) for t in tallies]
@@ -299,18 +306,6 @@ class LimitToTally(LimitToChoose):
             taking=None if len(tallies) == 1 else tallies[1],
             cut=found if seen else None,
         )
-
-
-def _sides(above: Private[list[int]], limits: int) -> list[Private[list[int]]]:
-    """Split what was counted into units that add and units that take away, where they are told apart."""
-    counted = unseal(sealed_map(above, len))
-    if counted < 2 * limits:
-        return [above]
-    half = counted // 2
-    return [
-        sealed_map(above, lambda all_counts: all_counts[:half]),
-        sealed_map(above, lambda all_counts: all_counts[half:]),
-    ]
 
 
 def _last(

@@ -440,9 +440,9 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
             effect = "SUM, AVG, MIN, MAX and MEDIAN over them are refused"
             if countable and _is_inferred(policy, name):
                 free = protection.tallied and len(policy.protections) == 1  # rewrite.wide
-                who = "SUM needs none; for" if free else "for SUM,"
+                who = "SUM and AVG need none; for" if free else "for SUM, AVG,"
                 effect = (
-                    f"{who} AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
+                    f"{who} MIN, MAX and MEDIAN over them one is found privately, once, "
                     "with a part of epsilon"
                 )
             message = f"no range for {listed}: {effect}, unless the question limits them by BETWEEN"

@@ -27,7 +27,7 @@ SHARED = "no limit for visits: another protection covers it too, so only how man
 PERSONAL = "no limit for visits: units give different amounts, so only how many units there are is answered"
 FIXED = "no limit for visits: limits are fixed, so only how many units there are is answered"
 RANGE = (
-    "no range for number, rate: SUM needs none; for AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
+    "no range for number, rate: SUM and AVG need none; for MIN, MAX and MEDIAN over them one is found privately, once, "
     "with a part of epsilon, unless the question limits them by BETWEEN"
 )
 REFUSED = (
@@ -119,8 +119,9 @@ def test_without_a_range(asked):
     assert RANGE in out
     assert answers(WITHIN)
     assert answers(OVER_RATE[0])  # a sum needs none
-    assert answers(OVER_RATE[1], finding="no range is declared for visits.rate")
-    for expression in OVER_RATE[2:]:
+    assert answers(OVER_RATE[1])  # nor does an average
+    assert answers(OVER_RATE[2], finding="no range is declared for visits.rate")
+    for expression in OVER_RATE[3:]:
         assert answers(expression), expression
 
 

@@ -105,7 +105,7 @@ SAMPLE = {  # a value for each option, where all that matters is that it is refu
 }  # fmt: skip
 QUESTION_ONLY = (
     "--parameter", "--epsilon", "--error", "--delta", "--level", "--protection", "--attacker", "--plot", "--ranges",
-    "--components", "--smt",
+    "--components", "--smt", "--certain",
 )  # fmt: skip
 ATTACKED = ("inspect", "SELECT sum(age) AS n FROM people", "--attacker", "people.age within 2")
 BELONG = {
@@ -174,6 +174,7 @@ WAYS: tuple[Way, ...] = (
             "--delta": ("--delta", "1e-6"), "--level": ("--level", "0.9"), "--protection": ("--protection", "rows"),
             "--analyst": ("--analyst", "ada"), "--policy": OTHER, "--source": ELSEWHERE,
             "--no-create": ("--no-create",), "--isotonic": ("--isotonic",), "--json": ("--json",),
+            "--certain": ("--certain",),
         },
         instead={
             "--error": ("query", COUNT),
@@ -209,7 +210,7 @@ WAYS: tuple[Way, ...] = (
             "--level": ("--level", "0.9"), "--protection": ("--protection", "rows"), "--sql": ("--sql",),
             "--attacker": ("--attacker", "people.age within 2"), "--plot": ("--plot", "x.svg"),
             "--ranges": ("--ranges",), "--components": ("--components",), "--smt": ("--smt", "x.smt2"),
-            "--policy": OTHER, "--source": ELSEWHERE, "--json": ("--json",),
+            "--policy": OTHER, "--source": ELSEWHERE, "--json": ("--json",), "--certain": ("--certain",),
         },
         ("--rule", "--stream"),
         instead={
@@ -218,6 +219,7 @@ WAYS: tuple[Way, ...] = (
             "--delta": ("explain", BY_NAME, "--epsilon", "1", "--protection", "people"),
             "--plot": ("explain", COUNT, "--epsilon", "1", "--attacker", "people.age within 2"),
             "--smt": ("explain", COUNT, "--epsilon", "1", "--protection", "rows"),
+            "--certain": ("explain", "SELECT sum(id) AS n FROM people", "--epsilon", "1", "--protection", "people"),
         },
     ),
     Way(

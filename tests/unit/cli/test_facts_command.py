@@ -13,7 +13,7 @@ kind = "unit"
 unit = "visits.person"
 epsilon = 10
 """
-QUESTION = "SELECT avg(cost) FROM visits"
+QUESTION = "SELECT stddev(cost) FROM visits"
 
 
 @pytest.fixture

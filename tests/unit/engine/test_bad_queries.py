@@ -88,14 +88,14 @@ REFUSALS = [
     # no bound
     ("REF-101", "SELECT max(note) FROM orders"),
     ("REF-101", "SELECT count(*) FROM orders, customers"),
-    ("REF-101", "SELECT avg(total / quantity) FROM orders"),
+    ("REF-101", "SELECT stddev(total / quantity) FROM orders"),
     ("REF-101", "SELECT count(*) FROM (SELECT * FROM orders LIMIT 10) AS u"),
     ("REF-101", "SELECT count(*) FROM orders WHERE total = (SELECT total FROM orders)"),
     ("REF-101", "SELECT count(*) FROM orders WHERE status = (SELECT town FROM towns)"),
     ("REF-101", "SELECT count((SELECT people FROM towns)) FROM orders"),
     ("REF-101", "SELECT (SELECT town FROM towns) AS k, count(*) FROM orders GROUP BY k"),
-    ("REF-101", "SELECT avg(CAST(note AS INTEGER)) FROM orders"),
-    ("REF-101", "SELECT avg(exp(quantity * 1000)) FROM orders"),
+    ("REF-101", "SELECT stddev(CAST(note AS INTEGER)) FROM orders"),
+    ("REF-101", "SELECT stddev(exp(quantity * 1000)) FROM orders"),
     ("REF-101", "SELECT sum(total * 1e308) FROM orders"),
     ("REF-101", "SELECT sum(total * 9223372036854775807) FROM orders"),
     # too large

@@ -105,7 +105,7 @@ REFUSED = {
     "several groups": (
         "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders GROUP BY status)"
     ),
-    "no range": "SELECT count(*) FROM orders WHERE total > (SELECT avg(length(note)) FROM orders)",
+    "no range": "SELECT count(*) FROM orders WHERE total > (SELECT stddev(length(note)) FROM orders)",
     "rows of an inner query": "SELECT count(*) FROM orders WHERE note IN (SELECT note FROM orders)",
 }  # fmt: skip
 

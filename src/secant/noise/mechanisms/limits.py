@@ -107,6 +107,15 @@ def take_tally(
     return OctaveTally(edges, tuple(noisy), min(float(epsilon), LOUDEST))
 
 
+def sides_of(above: Private[list[int]], limits: int) -> list[Private[list[int]]]:
+    """Split what was counted into units that add and units that take away, where they are told apart."""
+    counted = unseal(above)
+    if len(counted) < 2 * limits:
+        return [above]
+    half = len(counted) // 2
+    return [Private(counted[:half]), Private(counted[half:])]
+
+
 def look_again(above: Private[Sequence[int]] | Sequence[int], edge: int, epsilon: Fraction) -> int:
     """Count the units that add more than one of the limits once more (truncation.octaves)."""
     (noisy,) = add_discrete_laplace([unseal(above)[edge]], scale=1 / epsilon)

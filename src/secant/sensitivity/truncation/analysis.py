@@ -197,9 +197,11 @@ def _added(
     racing = set(doubling) if race else set()
     limits |= doubling
     a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
-    # A tally also counts the units below the least limit, or of people who add one row each it would see nobody.
+    # A tally also counts the units below the least limit, or of people who add one row each it would see nobody. What
+    # lies below that of reals in a wide range is not told from nothing.
+    rounded = {c for c in limits if a.measures[c].wide and a.measures[c].type.kind == "DOUBLE"}
     several = {
-        c: (0, *x) if c in doubling else x
+        c: (0, *x) if c in doubling and c not in rounded else x
         for c, x in limits.items()
         if len(x) > 1 and c not in racing
     }
