@@ -105,7 +105,9 @@ def _column_ends(
         ends = stated.ends(output, len(cutting), cut=True)
     usual = between
     estimated = {p for p in cutting if settled[p].usually_cut(Fraction(1), job.level)}
-    if cutting and estimated == cutting and not openly and not closed.agreement.columns & used:
+    whole = {p for p in cutting if settled[p].cuts_nobody}
+    told = bool(estimated) and estimated | whole == cutting
+    if told and not openly and not closed.agreement.columns & used:
         stated = _Reported(job, closed, settled, scalar, noise, usual=True)
         usual = stated.ends(output, 0, cut=True)
         place = closed.names.index(output)

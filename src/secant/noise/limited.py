@@ -111,6 +111,11 @@ class ChosenLimit(ClippedNoise):
     """Groups that get noise of the limit's size, as known before the choice."""
     chosen: ClassVar[bool] = True
 
+    @property
+    def cuts_nobody(self) -> bool:
+        """Compare with the declared limits."""
+        return self.bound.cap is not None and self.limit >= self.bound.cap
+
     def units_cut(self, miss: float) -> int:
         """Bound what the choice cut by what is public about it."""
         spent = self.choosing, self.epsilon - self.choosing

@@ -120,6 +120,11 @@ class Noise(ABC):
         """Give what the noise may become once a limit is chosen; nothing where nothing is to be chosen."""
         return ()
 
+    @property
+    def cuts_nobody(self) -> bool:
+        """Whether the limit that was chosen is all that declared limits let a unit add."""
+        return False
+
     def units_cut(self, miss: float) -> int:
         """Give how many units the chosen limit cuts at most, but for `miss` of all choices (truncation.cut)."""
         return 0

@@ -326,3 +326,19 @@ def test_people_with_one_row_each_are_seen():
         answer = db.sql("SELECT count(*) FROM t", epsilon=1)
     ((low,),), ((high,),) = answer.low, answer.high
     assert 2900 < low <= high < 3100
+
+
+def test_a_count_that_no_limit_cuts_keeps_no_average_from_its_usual_error():
+    """Where the declared limit of rows was taken for the count, only what the sum lacks is estimated."""
+    persons = [p for p in range(3000) for _ in range(1 + p % 20)]
+    frame = pandas.DataFrame({"person": persons, "v": [(7 * i) % 161 for i in range(len(persons))]})
+    policy = {
+        "tables": {"t": {"columns": {"v": {"range": [0, 1000]}}}},
+        "protections": {
+            "p": {"kind": "unit", "unit": "t.person", "epsilon": 10, "limits": {"t": 20}}
+        },
+    }
+    with secant.connect({"t": frame}, policy=policy, ledger=":memory:") as db:
+        answer = db.sql("SELECT avg(v) AS v FROM t", epsilon=1)
+    assert answer.error["kind"] == "usual"
+    assert 0 < answer.high[0][0] - answer.low[0][0] < 40  # certain ends are 150 apart
