@@ -5,12 +5,11 @@ whatever was drawn before. All that the steps take adds up to what is charged, o
 """
 
 import itertools
-import math
 from collections import Counter
 from fractions import Fraction
 
 import pytest
-from scipy.stats import binom
+from laws_of_draws import worst_ratio
 
 import secant
 from secant.noise import centered as centered_noise
@@ -62,17 +61,6 @@ def test_one_unit_less_moves_every_score_by_half():
 def test_counting_a_unit_twice_would_be_noticed():
     """A planted fault: every row is a vote, and a unit has two."""
     assert worst_move(lambda units: scores(units * 2)) > centers.MOVES
-
-
-def worst_ratio(one, other, draws):
-    """Give the largest log ratio of chances of one cell that the draws prove, at a false alarm below 1e-9."""
-    worst = -math.inf
-    for value in set(one):
-        low = binom.ppf(1e-12, draws, one[value] / draws) / draws
-        high = (binom.ppf(1 - 1e-12, draws, other[value] / draws) + 30) / draws
-        if low > 0:
-            worst = max(worst, math.log(low / high))
-    return worst
 
 
 def proven(epsilon, draws=40_000):

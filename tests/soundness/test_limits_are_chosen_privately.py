@@ -11,6 +11,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from laws_of_draws import flips
 
 from secant.noise import choosing
 from secant.noise.mechanisms import limits as module
@@ -21,20 +22,6 @@ AMOUNTS = (0, 1, 2, 3, 5, 9)
 """What a unit adds: also more than the largest limit."""
 EPSILON = Fraction(1)
 SHOWN = range(-6, 34)
-
-
-def flips(scores, epsilon: float) -> list[float]:
-    """Permute-and-flip by its definition: flip in random order until one stands."""
-    best = max(scores)
-    keep = [math.exp(-float(best - s) * epsilon) for s in scores]
-    orders = list(itertools.permutations(range(len(scores))))
-    found = [0.0] * len(scores)
-    for order in orders:
-        left = 1.0
-        for i in order:
-            found[i] += left * keep[i] / len(orders)
-            left *= 1 - keep[i]
-    return found
 
 
 def law(units, epsilon: Fraction, groups: int, *, over: int = 1, scores=scores_of, sharp: int = 1):

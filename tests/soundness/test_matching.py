@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws_of_draws import flips
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
@@ -134,16 +135,7 @@ def chances(assigned, choosing=CHOOSING, noising=NOISING):
     """Give how likely each limit is: permute-and-flip by its definition."""
     fallen = penalties(LIMITS, choosing)
     scores = [s - p for s, p in zip(scores_of(LIMITS, assigned, noising), fallen, strict=True)]
-    sharpness = float(choosing / module.REACH)
-    keep = [math.exp(-float(max(scores) - s) * sharpness) for s in scores]
-    orders = list(itertools.permutations(range(len(scores))))
-    found = [0.0] * len(scores)
-    for order in orders:
-        left = 1.0
-        for i in order:
-            found[i] += left * keep[i] / len(orders)
-            left *= 1 - keep[i]
-    return found
+    return flips(scores, choosing / module.REACH)
 
 
 def law(assigned):

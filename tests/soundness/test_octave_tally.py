@@ -5,14 +5,13 @@ on a database and on a neighbor are told apart by no more than its share of epsi
 """
 
 import itertools
-import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from scipy.stats import binom
+from laws_of_draws import worst_ratio
 
 from secant.noise import limited
 from secant.noise.limited import LimitToTally, TalliedLimit
@@ -84,17 +83,6 @@ def test_one_unit_less_moves_one_count_of_both_sides_by_one(monkeypatch):
 def test_counting_a_unit_at_every_limit_would_be_noticed(monkeypatch):
     """A planted fault: the numbers of units above each limit are released with the noise of one count."""
     assert moves(monkeypatch, lambda _, totals: above(totals)) == len(LIMITS)
-
-
-def worst_ratio(one, other, draws):
-    """Give the largest log ratio of chances of one count that the draws prove, at a false alarm below 1e-9."""
-    worst = -math.inf
-    for value in set(one):
-        low = binom.ppf(1e-12, draws, one[value] / draws) / draws
-        high = (binom.ppf(1 - 1e-12, draws, other[value] / draws) + 30) / draws
-        if low > 0:
-            worst = max(worst, math.log(low / high))
-    return worst
 
 
 def drawn(totals, epsilon, draws):

@@ -5,13 +5,12 @@ that each check can fail.
 """
 
 import itertools
-import math
 from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from laws_of_draws import worst_ratio
 
 from secant.noise import rank_ends
 from secant.noise.mechanisms import limits as limit_choices
@@ -123,17 +122,6 @@ def test_ends_hold_wherever_the_point_was_drawn(epsilon):
 def test_a_rank_that_lies_hardly_inside_would_be_noticed():
     """Planted: a third of the rows that the rank is to lie inside by."""
     assert worst_miss(choice(Fraction(1), Fraction(1)), Fraction(1, 3)) > 0.1
-
-
-def worst_ratio(one, other, draws):
-    """Give the largest log ratio of chances of one outcome that the draws prove, at a false alarm below 1e-9."""
-    worst = -math.inf
-    for value in set(one):
-        low = binom.ppf(1e-12, draws, one[value] / draws) / draws
-        high = (binom.ppf(1 - 1e-12, draws, other[value] / draws) + 30) / draws
-        if low > 0:
-            worst = max(worst, math.log(low / high))
-    return worst
 
 
 def sample(sharper, cells, draws):

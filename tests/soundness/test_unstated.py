@@ -1,12 +1,12 @@
 """Ranges and limits that nobody declared: what a choice looks at moves by one with one unit, ends come from lists."""
 
-import itertools
 import math
 import random
 from fractions import Fraction
 
 import pandas
 import pytest
+from laws_of_draws import flips
 
 import secant
 from secant.engines.print.print_sql import lower
@@ -111,19 +111,6 @@ def test_counting_rows_instead_of_units_would_be_noticed(monkeypatch):
     assert not one_way(moves(counts(rows, [0, 1], "unit"), counts(rows[2:], [1], "unit")))
 
 
-def chances(scores, sharpness):
-    """Permute-and-flip by its definition: flip in random order until one stands."""
-    keep = [math.exp(-float((max(scores) - s) * sharpness)) for s in scores]
-    found = [0.0] * len(scores)
-    orders = list(itertools.permutations(range(len(scores))))
-    for order in orders:
-        left = 1.0
-        for i in order:
-            found[i] += left * keep[i] / len(orders)
-            left *= 1 - keep[i]
-    return found
-
-
 def scores(outside, epsilon):
     return [-units - unstated.FALL * step / epsilon for step, units in enumerate(outside)]
 
@@ -131,15 +118,15 @@ def scores(outside, epsilon):
 @pytest.mark.parametrize("outside", [(9, 4, 1, 0), (3, 3, 3, 3), (40, 12, 2, 1), (1, 0, 0, 0)])
 def test_the_choice_moves_by_epsilon_at_most(outside):
     epsilon = Fraction(1, 2)
-    before = chances(scores(outside, epsilon), epsilon)
+    before = flips(scores(outside, epsilon), epsilon)
     for reached in range(len(outside) + 1):
         more = [a + (i < reached) for i, a in enumerate(outside)]
-        after = chances(scores(more, epsilon), epsilon)
+        after = flips(scores(more, epsilon), epsilon)
         assert all(
             abs(math.log(a / b)) <= float(epsilon) + 1e-9
             for a, b in zip(before, after, strict=True)
         )
-    twice = chances(scores([a + 3 * (i < 2) for i, a in enumerate(outside)], epsilon), epsilon)
+    twice = flips(scores([a + 3 * (i < 2) for i, a in enumerate(outside)], epsilon), epsilon)
     if outside == (9, 4, 1, 0):  # the check has teeth: counts that move by three break it
         assert max(abs(math.log(a / b)) for a, b in zip(before, twice, strict=True)) > 0.5
 

@@ -352,16 +352,14 @@ class _Reader:
         """Count the rows of each cell, or weigh them: what the rows of a unit weigh is chosen privately first."""
         statement = statement_of(ranked)
         weighed = self.reading.weighed.get(statement)
-        if weighed is None or weighed.bound.contributions.above is None:
+        above = None if weighed is None else weighed.bound.contributions.above
+        if weighed is None or above is None:
             return noise, self.session.rows(self.job.statements[statement])
-        contributions, limits = weighed.bound.contributions, weighed.bound.limits
-        print_plan = self._beginning_with(contributions.each)
-        above = contributions.above
-        assert above is not None, "a limit is to be chosen"
+        print_plan = self._beginning_with(weighed.bound.contributions.each)
         rows = self.session.rows(print_plan(above.plan))
         tallies = read_tallies(above, rows, lambda *_: 0)  # nothing is summed
         units = tallies[weighed.column]
-        tally = take_tally(limits, Private(units.above), weighed.choosing)
+        tally = take_tally(weighed.bound.limits, Private(units.above), weighed.choosing)
         chosen = settled(ranked, noise, tally)
         assert chosen.limit is not None, "a limit was chosen"
         return chosen, self.session.rows(print_plan(weighed.cut(chosen.limit)))

@@ -133,6 +133,20 @@ def _surveyed(column: str, noise: dict[str, Any], bound: dict[str, Any]) -> Paid
     return Paid(int(bound["groups"]) * each)
 
 
+def chance_shown(noise: dict[str, Any], far: int, keys: int) -> float:
+    """Give how likely one of so many keys of one unit alone is shown, each so far below the threshold."""
+    if noise["kind"] != "plain":
+        raise NotKnown("keys are chosen by a number without plain noise")
+    if far < 1:
+        raise Wrong("a key that one unit brings in is shown without any noise")
+    size = float(Fraction(noise["size"]))
+    if noise["law"] == "laplace":
+        tail = exp(-far / size) / (1 + exp(-1 / size))
+    else:
+        tail = erfc((far - 0.5) / size / sqrt(2)) / 2
+    return -expm1(keys * log1p(-tail))
+
+
 def check_threshold(
     choice: dict[str, Any], noise: dict[str, Any], certificate: dict[str, Any]
 ) -> Paid:
@@ -140,16 +154,7 @@ def check_threshold(
     groups, contribution = int(certificate["groups"]), int(certificate["contribution"])
     if not groups:
         return Paid()
-    if noise["kind"] != "plain":
-        raise NotKnown("keys are chosen by a number without plain noise")
-    far, size = int(choice["threshold"]) - contribution, float(Fraction(noise["size"]))
-    if far < 1:
-        raise Wrong("a key that one unit brings in is shown without any noise")
-    if noise["law"] == "laplace":
-        tail = exp(-far / size) / (1 + exp(-1 / size))
-    else:
-        tail = erfc((far - 0.5) / size / sqrt(2)) / 2
-    chance = -expm1(groups * log1p(-tail))
+    chance = chance_shown(noise, int(choice["threshold"]) - contribution, groups)
     if chance > float(Fraction(choice["delta"])) * (1 + CLOSE):
         raise Wrong(
             f"a key of one unit is shown with chance {chance:.3g}, above delta {choice['delta']}"

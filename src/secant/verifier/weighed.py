@@ -8,10 +8,10 @@ keeps of it.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import erfc, exp, expm1, isqrt, log1p, sqrt
+from math import isqrt
 from typing import Any
 
-from secant.verifier.noise import CLOSE, Paid
+from secant.verifier.noise import CLOSE, Paid, chance_shown
 from secant.verifier.plans import Node, NotKnown, Wrong, number, tables_in_subqueries, unsorted
 from secant.verifier.rows import Setting
 
@@ -101,19 +101,10 @@ def _weight(value: Node, number_of_keys: str) -> Fraction:
 
 def check_weighed_threshold(choice: dict[str, Any], most: int) -> Paid:
     """Check that keys that one unit alone has are shown with a chance of delta at most, however many it has."""
-    noise = choice["weighed"]["noise"]
-    if noise["kind"] != "plain":
-        raise NotKnown("keys are chosen by a number without plain noise")
-    size, delta = float(Fraction(noise["size"])), float(Fraction(choice["delta"]))
+    noise, delta = choice["weighed"]["noise"], float(Fraction(choice["delta"]))
     for keys in range(1, most + 1):
         far = int(choice["threshold"]) - isqrt(PARTS**2 // keys)
-        if far < 1:
-            raise Wrong("a key that one unit brings in is shown without any noise")
-        if noise["law"] == "laplace":
-            tail = exp(-far / size) / (1 + exp(-1 / size))
-        else:
-            tail = erfc((far - 0.5) / size / sqrt(2)) / 2
-        chance = -expm1(keys * log1p(-tail))
+        chance = chance_shown(noise, far, keys)
         if chance > delta * (1 + CLOSE):
             raise Wrong(f"one of {keys} keys of one unit is shown with chance {chance:.3g}")
     return Paid(keys=Fraction(choice["delta"]))

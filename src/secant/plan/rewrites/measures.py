@@ -19,6 +19,7 @@ from secant.plan.functions.aggregates import SPREAD
 from secant.plan.rewrites.moments import average, covariance, variance
 from secant.plan.rewrites.null_on_error import total
 from secant.plan.rewrites.present import is_truth, paired, presence, valued
+from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.rewrites.wide import REAL_BITS, wide_range
 from secant.plan.show import same, same_call, show_scalar
 from secant.plan.typing import type_of
@@ -101,7 +102,7 @@ class Measures:
     stated: Ranges | None = None
     """What is declared, without what was found privately, where sums need no more than that (rewrite.wide)."""
     resting: set[str] = field(default_factory=set)
-    """The sums that rest on nothing that was found."""
+    """The measures that rest on nothing that was found."""
 
     @property
     def bits(self) -> int:
@@ -143,7 +144,9 @@ class Measures:
         if wide is None and not known.bounded:
             return formula(call, *summed_range(call, ranges))
         ends = summed_range(call, stated) if wide is None else wide.ends()
-        return formula(call, *ends, wide=wide is not None, stated=True)
+        value = formula(call, *ends, wide is not None)
+        self.resting |= columns_of(value) & {m.column for m in self.measures}
+        return value
 
     def _truth(self, call: n.Aggregation) -> n.Scalar:
         """BOOL_AND and BOOL_OR, MIN and MAX of truth values, say whether any row is against, or for it."""
@@ -342,17 +345,10 @@ class Measures:
                 self.measures[index] = replace(measure, divides=measure.divides + weight)
 
     def sum_formula(
-        self,
-        call: n.Aggregation,
-        low: Fraction,
-        high: Fraction,
-        wide: bool = False,
-        stated: bool = False,
+        self, call: n.Aggregation, low: Fraction, high: Fraction, wide: bool = False
     ) -> n.Scalar:
         """SUM is its own measure; a sum of values of one sign keeps that sign."""
         total_column = self._sum(call, low, high, Fraction(0), 1, 1.0, wide)
-        if stated:
-            self.resting.add(total_column.name)
         if (
             total_column.type.kind == "DOUBLE"
             and type_of(call.argument or total_column).kind != "DOUBLE"
@@ -393,19 +389,10 @@ class Measures:
         return n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count), center
 
     def average_formula(
-        self,
-        call: n.Aggregation,
-        low: Fraction,
-        high: Fraction,
-        wide: bool = False,
-        stated: bool = False,
+        self, call: n.Aggregation, low: Fraction, high: Fraction, wide: bool = False
     ) -> n.Scalar:
         """AVG from a sum about the middle of the range, and a count."""
-        before = len(self.measures)
-        mean, center = self._mean(call, low, high, 1.0, wide)
-        if stated:
-            self.resting |= {m.column for m in self.measures[before:]}
-        return average(mean, center, low, high)
+        return average(*self._mean(call, low, high, 1.0, wide), low, high)
 
     def _covariance(self, call: n.Aggregation, ranges: Ranges) -> n.Scalar:
         """COVAR_POP from a sum of products about both centers, two sums and a count."""

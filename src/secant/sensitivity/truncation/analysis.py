@@ -37,7 +37,7 @@ from secant.sensitivity.summands import (
     one_a_group,
     owned_by_one,
 )
-from secant.sensitivity.truncation.centering import about_centers, centered
+from secant.sensitivity.truncation.centering import WIDEST, about_centers, centered
 from secant.sensitivity.truncation.clipping import (
     Additions,
     cut_down,
@@ -63,8 +63,6 @@ FINEST = 16
 """The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
 PARTS = 2**10
 """Cut-down numbers are rounded toward zero, unit by unit and group by group: this part of a row may be lost of each."""
-WIDEST = 2**62
-"""Limits fit into the engine's integers."""
 MANY = 8
 """Rows of a unit that limits must allow for an average to be measured about a center, which takes epsilon to choose."""
 

@@ -36,7 +36,7 @@ PARTS = 2**10
 WIDE = 2**20
 """Whole steps from which on a summand is fine enough as it is."""
 WIDEST = 2**62
-"""Limits, in parts of a step, fit into the engine's integers."""
+"""Limits, in parts of a step, stay below this: they fit into the engine's integers."""
 MANY = 2**20
 """Rows of a unit that limits allow for where nobody declared how many it may have."""
 
